@@ -1,0 +1,181 @@
+"""Settings: one file; all that varies comes from the environment through env.py (SPEC, section 9)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from scheduler_project import env
+from scheduler_project.lib.embedded_pg import DURABLE, THROWAWAY, EmbeddedPostgres
+from scheduler_project.lib.logs import configure as configure_logs
+from scheduler_project.lib.pg import settings_from_url
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VERSION = "0.1.0"
+
+ENVIRONMENT = env.choice("ENV", "development", ["development", "production", "test"])
+IS_PRODUCTION = ENVIRONMENT == "production"
+IS_TEST = "PYTEST_VERSION" in os.environ or ENVIRONMENT == "test"
+DEBUG = False
+
+SECRET_KEY = env.secret("SECRET_KEY", development="development-only-" + "x" * 40, is_production=IS_PRODUCTION)
+JWT_SECRET = env.secret("JWT_SECRET", development="development-only-" + "y" * 40, is_production=IS_PRODUCTION)
+
+API_HOST = env.text("API_HOST", "0.0.0.0")  # noqa: S104 - the specification's default
+API_PORT = env.integer("API_PORT", 3000, at_least=1, at_most=65_535)
+METRICS_PORT = env.integer("METRICS_PORT", 9001, at_least=0, at_most=65_535)
+ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", ["*"] if not IS_PRODUCTION else ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.names("TRUSTED_ORIGINS")
+
+# -- database -------------------------------------------------------------------------------------------------
+DATABASE_URL = env.text("DATABASE_URL")
+DATABASE_DIRECT_URL = env.text("DATABASE_DIRECT_URL") or DATABASE_URL
+DATABASE_MAX_CONNECTIONS = env.integer("DATABASE_MAX_CONNECTIONS", 10, at_least=2, at_most=1_000)
+_URL_FORM = "a PostgreSQL address such as postgresql://user:password@host:5432/database is needed"
+
+EMBEDDED: EmbeddedPostgres | None = None
+if DATABASE_URL:
+    # The value is not repeated in a message: it may hold a password.
+    DATABASE: dict[str, Any] = env.parsed("DATABASE_URL", DATABASE_URL, settings_from_url, _URL_FORM, is_secret=True)
+    DATABASE_DIRECT: dict[str, Any] = env.parsed(
+        "DATABASE_DIRECT_URL", DATABASE_DIRECT_URL, settings_from_url, _URL_FORM, is_secret=True
+    )
+else:
+    EMBEDDED = EmbeddedPostgres(BASE_DIR, "test" if IS_TEST else "main", THROWAWAY if IS_TEST else DURABLE)
+    DATABASE = {**EMBEDDED.django("punctual"), "OPTIONS": {}}
+    DATABASE_DIRECT = {**DATABASE, "OPTIONS": {}}
+
+DATABASES = {"default": {**DATABASE, "CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": 60}}
+# The statements of the engine go to the server as text with their values (several in one round trip).
+DATABASES["default"]["OPTIONS"]["server_side_binding"] = False
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# -- worker and scheduler -------------------------------------------------------------------------------------
+WORKER_POLL_INTERVAL_MS = env.integer("WORKER_POLL_INTERVAL_MS", 1_000, at_least=10, at_most=600_000)
+WORKER_MAX_CONCURRENCY = env.integer("WORKER_MAX_CONCURRENCY", 10, at_least=1, at_most=1_000)
+WORKER_HEARTBEAT_INTERVAL_SECS = env.integer("WORKER_HEARTBEAT_INTERVAL_SECS", 10, at_least=1, at_most=3_600)
+WORKER_GRACEFUL_SHUTDOWN_TIMEOUT_SECS = env.integer(
+    "WORKER_GRACEFUL_SHUTDOWN_TIMEOUT_SECS", 30, at_least=0, at_most=86_400
+)
+SCHEDULER_POLL_INTERVAL_MS = env.integer("SCHEDULER_POLL_INTERVAL_MS", 2_000, at_least=10, at_most=600_000)
+SCHEDULER_LEASE_REAPER_INTERVAL_SECS = env.integer(
+    "SCHEDULER_LEASE_REAPER_INTERVAL_SECS", 15, at_least=1, at_most=3_600
+)
+SCHEDULER_ADVISORY_LOCK_ID = env.integer("SCHEDULER_ADVISORY_LOCK_ID", 42, at_least=1, at_most=2**62)
+LISTEN = env.boolean("LISTEN", default=True)  # false: poll only, for poolers that swallow LISTEN
+HANDLER_MODULES = env.names("HANDLER_MODULES")
+
+# -- Django ---------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "accounts",
+    "orgs",
+    "queues",
+    "dlq",
+    "jobs",
+]
+MIDDLEWARE = [
+    "scheduler_project.middleware.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "scheduler_project.middleware.DatabaseDownMiddleware",
+]
+ROOT_URLCONF = "scheduler_project.urls"
+WSGI_APPLICATION = "scheduler_project.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+APPEND_SLASH = False
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
+
+AUTH_USER_MODEL = "accounts.User"
+LOGIN_URL = "/admin/login/"
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+if "PYTEST_VERSION" in os.environ:  # hashing a hundred passwords well would be most of the suite's time
+    PASSWORD_HASHERS.insert(0, "django.contrib.auth.hashers.MD5PasswordHasher")
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 8}},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "build" / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+
+# -- security -------------------------------------------------------------------------------------------------
+SECURE_SSL_REDIRECT = env.boolean("SSL_REDIRECT", default=IS_PRODUCTION)
+SECURE_HSTS_SECONDS = 31_536_000 if SECURE_SSL_REDIRECT else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = SECURE_SSL_REDIRECT
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.boolean("BEHIND_PROXY", default=False) else None
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_PRODUCTION
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+
+# -- REST API -------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "accounts.authentication.BearerAuthentication",
+        "orgs.authentication.ApiKeyAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["scheduler_project.lib.rest.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "EXCEPTION_HANDLER": "scheduler_project.lib.rest.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "COERCE_DECIMAL_TO_STRING": False,
+}
+SIMPLE_JWT = {
+    "ACCESS_TOKEN_LIFETIME": timedelta(
+        seconds=env.integer("JWT_ACCESS_EXPIRY_SECS", 900, at_least=1, at_most=31_536_000)
+    ),
+    "REFRESH_TOKEN_LIFETIME": timedelta(
+        seconds=env.integer("JWT_REFRESH_EXPIRY_SECS", 604_800, at_least=1, at_most=31_536_000)
+    ),
+    "SIGNING_KEY": JWT_SECRET,
+    "USER_ID_CLAIM": "sub",
+    "UPDATE_LAST_LOGIN": False,
+}
+
+# -- logs -----------------------------------------------------------------------------------------------------
+LOG_LEVEL = env.choice("LOG_LEVEL", "info", ["debug", "info", "warning", "error"])
+LOG_FORMAT = env.choice("LOG_FORMAT", "json", ["json", "pretty"])
+LOGGING_CONFIG = None
+configure_logs(level=LOG_LEVEL, pretty=LOG_FORMAT == "pretty", stream=sys.stderr)
