@@ -1,0 +1,27 @@
+"""Time-ordered identifiers (UUID version 7): new rows go to the right edge of every index."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from uuid import UUID
+
+_lock = threading.Lock()
+_last = 0
+
+
+def uuid7() -> UUID:
+    """A version 7 UUID, later than every one this process made before.
+
+    Sixty bits of time with 12 bits below the millisecond used as a counter (RFC 9562, method 3), then 62
+    random bits. If the clock steps back the sequence goes on from where it was.
+    """
+    global _last
+    now = time.time_ns()
+    ticks = (now // 1_000_000 << 12) | (now % 1_000_000 * 4096 // 1_000_000)
+    with _lock:
+        _last = ticks = max(ticks, _last + 1)
+    random = int.from_bytes(os.urandom(8), "big") & 0x3FFF_FFFF_FFFF_FFFF
+    milliseconds, counter = ticks >> 12, ticks & 0xFFF
+    return UUID(int=milliseconds << 80 | 0x7 << 76 | counter << 64 | 0b10 << 62 | random)

@@ -1,0 +1,110 @@
+"""Logs: one event a line, JSON or pretty, with the ids of the moment as fields."""
+
+from __future__ import annotations
+
+import logging
+import logging.config
+import re
+import threading
+from collections.abc import MutableMapping
+from contextvars import ContextVar
+from typing import Any, Protocol, TextIO
+
+import structlog
+
+Event = MutableMapping[str, Any]
+
+
+class JobFields(Protocol):
+    """What a running job adds to each line logged on its behalf."""
+
+    job_id: str
+    queue_id: str
+    job_type: str
+    attempt: int
+
+
+#: The job this thread or task works for; set by the worker, None outside of handlers.
+current_job: ContextVar[JobFields | None] = ContextVar("current_job", default=None)
+_SECRET_NAME = re.compile(r"password|secret|token$|api_?key$|authorization|cookie", re.IGNORECASE)
+_SECRET_TEXT = re.compile(r"(?i)(bearer\s+)[\w.~+/=-]+|(://[^/\s:@]+:)[^@\s]+(?=@)|\bpk_[a-z]+_\w+")
+
+
+def _with_thread(_logger: object, _method: str, event: Event) -> Event:
+    thread = threading.current_thread()
+    event["thread"], event["thread_id"] = thread.name, thread.ident
+    return event
+
+
+def _with_job(_logger: object, _method: str, event: Event) -> Event:
+    job = current_job.get()
+    if job is not None:
+        for name in ("job_id", "queue_id", "job_type", "attempt"):
+            event.setdefault(name, getattr(job, name))
+    return event
+
+
+def _without_secrets(_logger: object, _method: str, event: Event) -> Event:
+    for name, value in event.items():
+        if _SECRET_NAME.search(name):
+            event[name] = "***"
+        elif isinstance(value, str):
+            event[name] = redact(value)
+    return event
+
+
+def redact(text: str) -> str:
+    """The text with bearer tokens, passwords in addresses and API keys blotted out."""
+    return _SECRET_TEXT.sub(lambda m: f"{m.group(1) or m.group(2) or ''}***", text)
+
+
+def configure(*, level: str, pretty: bool, stream: TextIO) -> None:
+    """Route structlog and the standard library's loggers through the same processors to ``stream``."""
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.ExtraAdder(),
+        _with_job,
+        _with_thread,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        _without_secrets,
+    ]
+    renderer = structlog.dev.ConsoleRenderer(colors=stream.isatty()) if pretty else structlog.processors.JSONRenderer()
+    named = [structlog.stdlib.add_logger_name, structlog.processors.EventRenamer("event")]
+    logging.config.dictConfig(
+        {
+            "version": 1,
+            "disable_existing_loggers": False,
+            "formatters": {
+                "line": {
+                    "()": structlog.stdlib.ProcessorFormatter,
+                    "foreign_pre_chain": [*named, *shared],
+                    "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, _target, renderer],
+                }
+            },
+            "handlers": {"line": {"class": "logging.StreamHandler", "formatter": "line", "stream": stream}},
+            "root": {"handlers": ["line"], "level": level.upper()},
+            "loggers": {"django.db.backends": {"level": "WARNING"}, "asyncio": {"level": "WARNING"}},
+        }
+    )
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *named,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+
+
+def _target(_logger: object, _method: str, event: Event) -> Event:
+    event["target"] = event.pop("logger", "")
+    return event
+
+
+def get(name: str) -> Any:
+    """A logger; its events are short names, the rest goes into fields."""
+    return structlog.stdlib.get_logger(name)

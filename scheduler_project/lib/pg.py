@@ -1,0 +1,70 @@
+"""PostgreSQL beyond one statement: addresses, sessions that go direct, LISTEN on a connection of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.db import connection
+from psycopg.conninfo import conninfo_to_dict
+
+# A vanished peer is noticed within about 9 s: 3 s of silence, then two unanswered probes 2 s apart.
+KEEPALIVE: dict[str, Any] = {
+    "keepalives": 1,
+    "keepalives_idle": 3,
+    "keepalives_interval": 2,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 8_000,
+}
+SERVER_KEEPALIVE = "-c tcp_keepalives_idle=3 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=2 -c tcp_user_timeout=8000"
+
+
+def settings_from_url(url: str) -> dict[str, Any]:
+    """Django's database settings of a postgresql:// address.
+
+    Raises:
+        ValueError: not an address of a PostgreSQL database.
+    """
+    try:
+        parts = dict(conninfo_to_dict(url))
+    except psycopg.ProgrammingError as error:
+        raise ValueError(str(error)) from None
+    if not url.startswith(("postgresql://", "postgres://")) or not parts.get("dbname"):
+        raise ValueError("not a postgresql:// address with a database name")
+    keys = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}  # noqa: S105
+    found = {key: str(parts.pop(part, "") or "") for key, part in keys.items()}
+    return {"ENGINE": "django.db.backends.postgresql", **found, "OPTIONS": parts}
+
+
+def direct_parameters() -> dict[str, Any]:
+    """psycopg.connect arguments for a session of our own, past any pooler: LISTEN, leadership, heartbeats."""
+    # The name is read from the open configuration, not from the settings: tests run in a database of another name.
+    direct = settings.DATABASE_DIRECT
+    renamed = connection.settings_dict["NAME"] if direct["NAME"] == settings.DATABASE["NAME"] else direct["NAME"]
+    named = {
+        "dbname": renamed,
+        "user": direct.get("USER"),
+        "password": direct.get("PASSWORD"),
+        "host": direct.get("HOST"),
+        "port": direct.get("PORT"),
+    }
+    extra = {k: v for k, v in direct.get("OPTIONS", {}).items() if k != "server_side_binding"}
+    return {**KEEPALIVE, "connect_timeout": 5, **extra, **{k: v for k, v in named.items() if v}}
+
+
+def connect_direct(name: str) -> psycopg.Connection[Any]:
+    """A direct session in autocommit, shown as ``name`` in pg_stat_activity."""
+    return psycopg.connect(**direct_parameters(), autocommit=True, application_name=name)
+
+
+def use_direct_session(name: str) -> None:
+    """Make this process's Django connection a direct one that outlives every tick (leader, migrations)."""
+    direct = settings.DATABASE_DIRECT
+    options = {**direct.get("OPTIONS", {}), **KEEPALIVE, "connect_timeout": 5, "application_name": name}
+    options["options"] = " ".join(filter(None, [options.get("options"), SERVER_KEEPALIVE]))
+    options["server_side_binding"] = False
+    for key in ("USER", "PASSWORD", "HOST", "PORT"):
+        connection.settings_dict[key] = direct.get(key, "")
+    connection.settings_dict["OPTIONS"] = options
+    connection.settings_dict["CONN_MAX_AGE"] = None
