@@ -1,0 +1,9 @@
+"""App config."""
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    """The accounts wing."""
+
+    name = "accounts"

@@ -1,0 +1,149 @@
+"""How jobs are reached: ``Job.objects`` reads, ``Job.claims`` writes the life cycle (used only in jobs/lifecycle)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db import models
+from django.db.models.functions import Now
+
+from jobs import sql
+from jobs.states import IN_FLIGHT, TERMINAL
+from queues.backoff import DEFAULT_RULE, JITTER, RetryRule
+from scheduler_project.lib.sql import Row, run
+from scheduler_project.lib.statements import Call
+
+if TYPE_CHECKING:
+    from jobs.models import Job, LeaderTerm, Worker
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    """Filters that can be chained."""
+
+    def in_projects(self, project_ids: Iterable[UUID]) -> JobQuerySet:
+        """Only the jobs of these projects: the border no request sees across."""
+        return self.filter(project_id__in=list(project_ids))
+
+    def in_flight(self) -> JobQuerySet:
+        """Claimed or running: held by a worker."""
+        return self.filter(status__in=sorted(IN_FLIGHT))
+
+    def due(self) -> JobQuerySet:
+        """Scheduled jobs whose time has come by the database's clock and which wait for no other job."""
+        return self.filter(status="scheduled", is_blocked=False, run_at__lte=Now())
+
+    def ended(self) -> JobQuerySet:
+        """In a state that no worker will change."""
+        return self.filter(status__in=sorted(TERMINAL))
+
+    def retry_rules(self, ids: Iterable[str]) -> dict[str, RetryRule]:
+        """The rule of each job: its own policy, else its queue's, else the default; its own number of attempts wins."""
+        policy_fields = ("strategy", "base_delay_ms", "multiplier", "max_delay_ms", "max_attempts", "jitter")
+        own = [f"retry_policy__{field}" for field in policy_fields]
+        of_queue = [f"queue__default_retry_policy__{field}" for field in policy_fields]
+        rows = self.filter(id__in=list(ids)).values_list("id", "max_attempts_override", *own, *of_queue)
+        return {str(row[0]): _rule(row[1], row[2:8], row[8:14]) for row in rows}
+
+    def without_payload(self) -> JobQuerySet:
+        """For lists: payloads and results may be large and are never shown in one."""
+        return self.defer("payload", "result")
+
+
+def _rule(override: int | None, own: Row, of_queue: Row) -> RetryRule:
+    chosen = next((policy for policy in (own, of_queue) if policy[0] is not None), None)
+    rule = DEFAULT_RULE if chosen is None else RetryRule(*chosen[:5], jitter=JITTER if chosen[5] else 0.0)
+    return rule if override is None else replace(rule, max_attempts=override)
+
+
+class ClaimManager(models.Manager["Job"]):
+    """The raw writes of the life cycle. Calls that a worker sends together are returned, the others are run."""
+
+    # -- in a worker's round trip ------------------------------------------------------------------------------
+    def open_queues(self, **params: object) -> Call:
+        """Locks for the claim that follows."""
+        return Call(sql.OPEN_QUEUES, params)
+
+    def claim(self, **params: object) -> Call:
+        """queued -> claimed or running."""
+        return Call(sql.CLAIM, params)
+
+    def start(self, **params: object) -> Call:
+        """claimed -> running."""
+        return Call(sql.START, params)
+
+    def settle(self, **params: object) -> Call:
+        """The end of attempts."""
+        return Call(sql.SETTLE, params)
+
+    def log_lines(self, **params: object) -> Call:
+        """What handlers logged."""
+        return Call(sql.LOG_LINES, params)
+
+    def progress(self, **params: object) -> Call:
+        """How far handlers are."""
+        return Call(sql.PROGRESS, params)
+
+    # -- on their own ------------------------------------------------------------------------------------------
+    def submit(self, **params: object) -> list[Row]:
+        """(new) -> queued or scheduled."""
+        return run(sql.SUBMIT, params)
+
+    def ready_queues(self, **params: object) -> list[Row]:
+        """Queues with work."""
+        return run(sql.READY_QUEUES, params)
+
+    def claimed_unknown(self, **params: object) -> list[Row]:
+        """Leases whose claim was never answered."""
+        return run(sql.CLAIMED_UNKNOWN, params)
+
+    def promote(self, *, limit: int, skip: Sequence[str], only: Sequence[str] | None = None) -> list[Row]:
+        """scheduled -> queued."""
+        return run(sql.PROMOTE, {"limit": limit, "skip": list(skip), "only": only})
+
+    def due_next(self) -> list[Row]:
+        """Seconds to the next due job."""
+        return run(sql.DUE_NEXT, {})
+
+    def expired(self, *, limit: int, skip: Sequence[str], only: Sequence[str] | None = None) -> list[Row]:
+        """Attempts whose lease ran out, locked."""
+        return run(sql.EXPIRED, {"limit": limit, "skip": list(skip), "only": only})
+
+    def cancel(self, *, ids: Sequence[str], reason: str) -> list[Row]:
+        """queued, scheduled -> cancelled; in flight: asked."""
+        return run(sql.CANCEL, {"ids": list(ids), "reason": reason})
+
+    def requeue(self, *, ids: Sequence[str]) -> list[Row]:
+        """ended -> queued."""
+        return run(sql.REQUEUE, {"ids": list(ids)})
+
+
+class TermManager(models.Manager["LeaderTerm"]):
+    """The raw writes of leadership."""
+
+    def lead(self, *, lock_id: int, hostname: str, pid: int) -> int | None:
+        """Take the lock and open a term."""
+        rows = run(sql.LEAD, {"lock_id": lock_id, "hostname": hostname, "pid": pid})
+        return rows[0][0] if rows else None
+
+    def renew(self, *, term: int) -> bool:
+        """Show that the leader is at work."""
+        return bool(run(sql.RENEW_TERM, {"term": term}))
+
+    def depose(self, *, lock_id: int, idle_s: float) -> list[int]:
+        """End a frozen leader's session."""
+        return [row[0] for row in run(sql.DEPOSE, {"lock_id": lock_id, "idle_s": idle_s})]
+
+
+class WorkerManager(models.Manager["Worker"]):
+    """The raw writes about workers."""
+
+    def retire(self, *, silent_s: float) -> list[str]:
+        """Workers that fell silent are lost."""
+        return [row[0] for row in run(sql.RETIRE_WORKERS, {"silent_s": silent_s})]
+
+    def prune_heartbeats(self, *, keep_s: float, limit: int) -> None:
+        """Forget old heartbeats."""
+        run(sql.PRUNE_HEARTBEATS, {"keep_s": keep_s, "limit": limit})

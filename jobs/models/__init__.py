@@ -1,0 +1,25 @@
+"""The tables of the jobs wing."""
+
+from jobs.models.archive import ArchivedJob
+from jobs.models.batch import JobBatch
+from jobs.models.breaker import CircuitBreaker
+from jobs.models.dependency import JobDependency
+from jobs.models.execution import JobExecution, JobLog
+from jobs.models.job import Job
+from jobs.models.scheduled_job import ScheduledJob, ScheduleFire
+from jobs.models.worker import LeaderTerm, Worker, WorkerHeartbeat
+
+__all__ = [
+    "ArchivedJob",
+    "CircuitBreaker",
+    "Job",
+    "JobBatch",
+    "JobDependency",
+    "JobExecution",
+    "JobLog",
+    "LeaderTerm",
+    "ScheduleFire",
+    "ScheduledJob",
+    "Worker",
+    "WorkerHeartbeat",
+]

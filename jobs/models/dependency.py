@@ -1,0 +1,29 @@
+"""Which job waits for which."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from jobs.models.job import Job
+from orgs.models import Project
+
+
+class JobDependency(models.Model):
+    """``job`` begins only after ``depends_on_job`` has ended. The key is the pair."""
+
+    pk = models.CompositePrimaryKey("job_id", "depends_on_job_id")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    job = models.ForeignKey(Job, models.CASCADE, related_name="dependencies", db_constraint=False, db_index=False)
+    depends_on_job = models.ForeignKey(
+        Job, models.CASCADE, related_name="dependants", db_constraint=False, db_index=False
+    )
+
+    class Meta:
+        db_table = "job_dependencies"
+        verbose_name_plural = "job dependencies"
+        indexes = [models.Index(fields=["depends_on_job"], name="dependencies_of_parent")]
+        constraints = [
+            models.CheckConstraint(
+                condition=~models.Q(job=models.F("depends_on_job")), name="job_dependencies_not_on_itself"
+            )
+        ]

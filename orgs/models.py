@@ -1,0 +1,155 @@
+"""Who owns what: organizations, their members, projects and keys; and what is shared by all replicas."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from scheduler_project.lib.ids import uuid7
+
+
+class Role(models.TextChoices):
+    """What a member may do, each with all that stands below it."""
+
+    OWNER = "owner", "Owner"
+    ADMIN = "admin", "Admin"
+    MEMBER = "member", "Member"
+    VIEWER = "viewer", "Viewer"
+
+    @property
+    def rank(self) -> int:
+        """Higher may do more."""
+        return [Role.VIEWER, Role.MEMBER, Role.ADMIN, Role.OWNER].index(self)
+
+
+class Organization(models.Model):
+    """A customer: the border no request can see across."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=200)
+    slug = models.SlugField(max_length=80, unique=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "organizations"
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class OrganizationMember(models.Model):
+    """A person's role in an organization."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="members")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "organization_members"
+        constraints = [
+            models.UniqueConstraint(fields=["organization", "user"], name="organization_members_once"),
+            models.CheckConstraint(condition=Q(role__in=Role.values), name="organization_members_role"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} is {self.role}"
+
+
+class Project(models.Model):
+    """The tenant of every table below it: ``project_id`` stands in each of their rows and never changes."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="projects")
+    name = models.CharField(max_length=200)
+    slug = models.SlugField(max_length=80)
+    api_key_hash = models.CharField(max_length=64, unique=True, null=True, editable=False)  # noqa: DJ001 - unique
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(auto_now=True)
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        db_table = "projects"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organization", "slug"], condition=Q(deleted_at=None), name="projects_slug_in_organization"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class ApiKey(models.Model):
+    """A project's key for machines. The key itself is shown once; here lies only its hash."""
+
+    class Scope(models.TextChoices):
+        """What a key may do."""
+
+        READ = "read", "Read"
+        SUBMIT = "submit", "Read, submit and cancel jobs"
+        MANAGE = "manage", "Everything in the project"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="api_keys")
+    name = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=16, editable=False, help_text="The first characters, to tell keys apart.")
+    key_hash = models.CharField(max_length=64, unique=True, editable=False)
+    scope = models.CharField(max_length=10, choices=Scope, default=Scope.MANAGE)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        db_table = "api_keys"
+        constraints = [models.CheckConstraint(condition=Q(scope__in=["read", "submit", "manage"]), name="api_keys_scope")]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+
+class AuditEntry(models.Model):
+    """One deed of a person or a key: who, what, on what, before and after. Written once, never changed."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="+")
+    project_id = models.UUIDField(null=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    api_key = models.ForeignKey(ApiKey, models.SET_NULL, null=True, related_name="+")
+    action = models.CharField(max_length=60, help_text="For example queue.pause.")
+    target_type = models.CharField(max_length=40)
+    target_id = models.CharField(max_length=80)
+    before = models.JSONField(null=True)
+    after = models.JSONField(null=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "audit_log"
+        indexes = [
+            models.Index(fields=["organization", "-id"], name="audit_log_newest"),
+            models.Index(fields=["target_type", "target_id", "-id"], name="audit_log_of_target"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.target_type} {self.target_id}"
+
+
+class TokenBucket(models.Model):
+    """A rate limit's state, shared by all processes: ``tokens`` as of ``refilled_at``."""
+
+    key = models.CharField(max_length=200, primary_key=True)
+    tokens = models.FloatField()
+    refilled_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "token_buckets"
+
+    def __str__(self) -> str:
+        return self.key
