@@ -1,0 +1,33 @@
+"""promote: scheduled -> queued when the time has come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jobs.hints import WORK, hint
+from jobs.models import Job
+
+
+def promote_due(*, limit: int, skip: Sequence[str] = (), only: Sequence[str] | None = None) -> int:
+    """Queue up to ``limit`` jobs whose time has come and which wait for no other; return how many.
+
+    Args:
+        skip: ids set aside because they failed before.
+        only: if given, just these ids.
+    """
+    queue_ids = [row[0] for row in Job.claims.promote(limit=limit, skip=skip, only=only)]
+    for queue_id in set(queue_ids):
+        hint(WORK, queue_id)
+    return len(queue_ids)
+
+
+def due_ids(limit: int) -> list[str]:
+    """The ids a promotion would take, to try them one by one."""
+    due = Job.objects.due().order_by("run_at", "id").values_list("id", flat=True)[:limit]
+    return [str(id_) for id_ in due]
+
+
+def due_in_s() -> float | None:
+    """Seconds until the next scheduled job is due, negative if one is late, None if there is none."""
+    seconds: float | None = Job.claims.due_next()[0][0]
+    return seconds

@@ -1,0 +1,36 @@
+"""reap: attempts whose lease ran out are settled as lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from jobs.decisions import Lost
+from jobs.lease import Ending
+from jobs.lifecycle.settle import settle
+from jobs.models import Job
+
+
+def reap_expired(*, limit: int, skip: Sequence[str] = (), only: Sequence[str] | None = None) -> int:
+    """End up to ``limit`` expired attempts and return how many. A late settle of their workers finds its token gone.
+
+    Args:
+        skip: ids set aside because they failed before.
+        only: if given, just these ids.
+    """
+    with transaction.atomic():
+        rows = Job.claims.expired(limit=limit, skip=skip, only=only)
+        now = time.monotonic()
+        endings = [
+            Ending(job_id, token, attempt_count, claimed_at, Lost(), None, now, worker_id)
+            for job_id, token, worker_id, claimed_at, attempt_count in rows
+        ]
+        return len(settle(endings).statuses)
+
+
+def expired_ids(limit: int) -> list[str]:
+    """The ids a reap would take, to try them one by one."""
+    with transaction.atomic():
+        return [row[0] for row in Job.claims.expired(limit=limit, skip=(), only=None)]

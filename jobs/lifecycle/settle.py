@@ -1,0 +1,74 @@
+"""settle: every end of an attempt, for a whole batch at once, fenced by the lease tokens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from jobs.decisions import Failed, Lost, decide
+from jobs.hints import DUE, WORK, hint
+from jobs.lease import Ending
+from jobs.models import Job
+from jobs.states import JobStatus
+from queues.backoff import DEFAULT_RULE
+from scheduler_project.lib.sql import Row, run_together
+from scheduler_project.lib.statements import Call, plain_array, text_array
+
+
+class Settled(NamedTuple):
+    """What was written, by job id; ``lost`` are the endings whose lease no longer held: nothing was written."""
+
+    statuses: dict[str, str]
+    lost: list[Ending]
+
+
+def settle(endings: Sequence[Ending]) -> Settled:
+    """End attempts in one statement.
+
+    A ghost's endings, whose token is no longer the row's, change nothing and come back as ``lost``.
+    Source: sql/settle.sql; ADR 0004.
+    """
+    if not endings:
+        return Settled({}, [])
+    return settled_of(endings, run_together([settle_call(endings)])[0])
+
+
+def settle_call(endings: Sequence[Ending]) -> Call:
+    """The statement that ends these attempts; asks for the retry rules only if one of them may be retried."""
+    now = time.monotonic()
+    # In the order of their ids, as every other statement that locks several jobs does: no deadlocks.
+    batch = sorted(endings)
+    retried = [e.job_id for e in batch if isinstance(e.verdict, Failed | Lost)]
+    rules = Job.objects.retry_rules(retried) if retried else {}
+    made = [decide(e.verdict, e.attempt_count, rules.get(e.job_id, DEFAULT_RULE)) for e in batch]
+    return Job.claims.settle(
+        ids=plain_array([e.job_id for e in batch]),
+        tokens=plain_array([e.token for e in batch]),
+        statuses=plain_array([d.status for d in made]),
+        outcomes=plain_array([d.outcome for d in made]),
+        used=plain_array([d.used for d in made]),
+        delays_s=plain_array([d.delay_s for d in made]),
+        results=text_array([d.result_json for d in made]),
+        errors=text_array([d.error for d in made]),
+        stacks=text_array([d.stack for d in made]),
+        reasons=text_array([d.reason for d in made]),
+        claimed_ats=text_array([e.claimed_at for e in batch]),
+        ran_ms=plain_array([e.ran_ms for e in batch]),
+        ago_ms=plain_array([round((now - e.ended_at) * 1000, 3) for e in batch]),
+        worker_ids=plain_array([e.worker_id for e in batch]),
+    )
+
+
+def settled_of(endings: Sequence[Ending], rows: Sequence[Row]) -> Settled:
+    """Read the statement's answer, and wake the scheduler if a retry may be due soon."""
+    statuses = {job_id: status for job_id, status, _ in rows}
+    if JobStatus.SCHEDULED.value in statuses.values():
+        hint(DUE)
+    return Settled(statuses, [e for e in endings if e.job_id not in statuses])
+
+
+def wake_for_given_back(queue_ids: Iterable[str]) -> None:
+    """Tell other workers that jobs have come back to these queues."""
+    for queue_id in queue_ids:
+        hint(WORK, queue_id)

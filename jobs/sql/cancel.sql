@@ -1,0 +1,23 @@
+-- cancel.sql: end waiting jobs; ask running ones to stop
+-- params   ids uuid[], reason text (kept as the error message of a waiting job)
+-- returns  id, status    cancelled, or claimed and running where a worker was asked; ended jobs are missing
+-- locks    the rows until commit, in the order of their ids
+-- index    primary key of jobs
+with chosen as materialized (
+    select id
+      from jobs
+     where id = any(%(ids)s::uuid[])
+       and status in ('scheduled', 'queued', 'claimed', 'running')
+     order by id
+       for no key update
+)
+update jobs as job
+   set status              = case when job.status in ('scheduled', 'queued') then 'cancelled' else job.status end,
+       completed_at        = case when job.status in ('scheduled', 'queued') then statement_timestamp() end,
+       error_message       = case when job.status in ('scheduled', 'queued') then %(reason)s
+                                  else job.error_message end,
+       cancel_requested_at = coalesce(job.cancel_requested_at, statement_timestamp()),
+       updated_at          = statement_timestamp()
+  from chosen
+ where job.id = chosen.id
+returning job.id::text, job.status;

@@ -1,0 +1,59 @@
+-- settle.sql: end attempts: the jobs' next status, the history, the dead letters, in one statement
+-- params   arrays of one length: ids, tokens, statuses (next one), outcomes (of the attempt; null = never begun, no
+--          history), used (0 or 1 attempt), delays_s (for scheduled), results, errors, stacks, reasons (of a dead
+--          letter), claimed_ats, ran_ms (null = unknown), ago_ms (since the handler ended), worker_ids
+-- returns  id, status, has_dependants    of the rows whose token still held; a ghost's rows are missing
+-- locks    the rows until commit
+-- index    primary key of jobs. Fenced by id and token alone: the token is null in every row that is not in flight,
+--          and a status in the fence let a cached plan turn quadratic.
+with ended as (
+    update jobs as job
+       set status           = case when job.cancel_requested_at is null then verdict.status else 'cancelled' end,
+           attempt_count    = job.attempt_count + verdict.used,
+           run_at           = case when verdict.status = 'scheduled'
+                                   then statement_timestamp() + make_interval(secs => verdict.delay_s)
+                                   else job.run_at end,
+           result           = verdict.result::jsonb,
+           error_message    = verdict.error,
+           locked_by        = null,
+           locked_at        = null,
+           lease_token      = null,
+           lease_expires_at = null,
+           updated_at       = statement_timestamp(),
+           completed_at     = case when job.cancel_requested_at is not null
+                                     or verdict.status in ('completed', 'failed', 'dead_letter', 'cancelled')
+                                   then statement_timestamp() end
+      from unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(statuses)s::text[], %(outcomes)s::text[], %(used)s::int[],
+                  %(delays_s)s::float8[], %(results)s::text[], %(errors)s::text[], %(stacks)s::text[],
+                  %(reasons)s::text[], %(claimed_ats)s::timestamptz[], %(ran_ms)s::float8[], %(ago_ms)s::float8[],
+                  %(worker_ids)s::uuid[])
+        as verdict(id, token, status, outcome, used, delay_s, result, error, stack, reason, claimed_at, ran_ms,
+                   ago_ms, worker_id)
+     where job.id = verdict.id
+       and job.lease_token = verdict.token
+    returning job.id, job.project_id, job.queue_id, job.job_type, job.status, job.attempt_count, job.fencing_number,
+              job.has_dependants, job.result, job.error_message,
+              case when job.status = 'dead_letter' then job.payload end as payload,
+              verdict.token, verdict.outcome, verdict.used, verdict.stack, verdict.reason, verdict.claimed_at,
+              verdict.ran_ms, verdict.worker_id,
+              statement_timestamp() - make_interval(secs => verdict.ago_ms / 1000.0) as ended_at
+), recorded as (
+    insert into job_executions (id, project_id, job_id, worker_id, attempt_number, fencing_number, status, claimed_at,
+                                started_at, finished_at, duration_ms, error_message, error_stack, result, created_at)
+    select token, project_id, id, worker_id, attempt_count + 1 - used, fencing_number, outcome, claimed_at,
+           -- Never before the claim: the worker measures intervals, and rounds them.
+           case when ran_ms is not null
+                then greatest(claimed_at, ended_at - make_interval(secs => ran_ms / 1000.0)) end,
+           greatest(claimed_at, ended_at), ran_ms, error_message, stack, result, statement_timestamp()
+      from ended
+     where outcome is not null
+), buried as (
+    insert into dead_letter_queue (id, project_id, job_id, queue_id, job_type, payload_snapshot, failure_reason,
+                                   attempt_count, last_error, moved_at, resolved)
+    select token, project_id, id, queue_id, job_type, payload, reason, attempt_count, coalesce(error_message, ''),
+           statement_timestamp(), false
+      from ended
+     where status = 'dead_letter'
+)
+select id::text, status, has_dependants
+  from ended;
