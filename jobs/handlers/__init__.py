@@ -1,0 +1,14 @@
+"""Handlers: user work, and the few that come with the product.
+
+``from jobs.handlers import handler`` and declare::
+
+    @handler("mail.welcome")
+    def welcome(ctx):
+        ctx.log(f"writing to {ctx.payload['to']}")
+"""
+
+from jobs.handlers import testing as _testing  # noqa: F401 - registers the built-in types
+from jobs.handlers.base import Cancel, Discard, JobContext, RetryAfter, Snooze, Stopped
+from jobs.handlers.registry import handler
+
+__all__ = ["Cancel", "Discard", "JobContext", "RetryAfter", "Snooze", "Stopped", "handler"]

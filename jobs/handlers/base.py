@@ -1,0 +1,159 @@
+"""The contract between the engine and user work: what a handler gets, and what it may say."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, Protocol
+
+StopReason = Literal["cancelled", "interrupted", "lost", "timeout"]
+
+
+class Snooze(Exception):
+    """Come back in ``delay_s`` seconds; no attempt is used."""
+
+    def __init__(self, delay_s: float) -> None:
+        super().__init__(f"snoozed for {delay_s} s")
+        self.delay_s = delay_s
+
+
+class RetryAfter(Exception):
+    """Failed; try again in ``delay_s`` seconds instead of what the policy says, if attempts remain."""
+
+    def __init__(self, delay_s: float, reason: str = "") -> None:
+        super().__init__(reason or f"asked to retry after {delay_s} s")
+        self.delay_s = delay_s
+
+
+class Discard(Exception):
+    """Failed for good: no retry, no dead letter."""
+
+
+class Cancel(Exception):
+    """Stop here; the job ends as cancelled."""
+
+
+class Stopped(Exception):
+    """Raised inside a handler, by ``ctx.check`` and ``ctx.sleep``, when it should stop: ``reason`` says why."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(f"stopped: {reason}")
+        self.reason = reason
+
+
+class Outbox(Protocol):
+    """Where a context's log lines and progress go; the worker's side of the contract."""
+
+    def log(self, ctx: JobContext, level: str, message: str) -> None:
+        """Take a line for the job's log."""
+
+    def progress(self, ctx: JobContext, percent: int, note: str | None) -> None:
+        """Take the job's progress."""
+
+
+class JobContext:
+    """What a handler knows of its job.
+
+    Attributes:
+        attempt: 1 for the first.
+        fencing_number: higher for every claim of this job; hand it to whatever must refuse a ghost.
+        timeout_s: seconds the handler may run, None without limit.
+    """
+
+    __slots__ = (
+        "_outbox", "_payload", "_payload_json", "_stop_event", "_task", "attempt", "fencing_number", "job_id",
+        "job_type", "queue_id", "started", "stop_reason", "timeout_s", "token", "trace_id",
+    )  # fmt: skip
+    _making_event = threading.Lock()
+
+    def __init__(
+        self,
+        *,
+        job_id: str,
+        token: str,
+        queue_id: str,
+        job_type: str,
+        attempt: int,
+        fencing_number: int,
+        trace_id: str,
+        payload_json: str,
+        timeout_s: float | None,
+        outbox: Outbox,
+    ) -> None:
+        self.job_id, self.token, self.queue_id, self.job_type = job_id, token, queue_id, job_type
+        self.attempt, self.fencing_number, self.trace_id = attempt, fencing_number, trace_id
+        self.timeout_s = timeout_s
+        self.started = time.monotonic()
+        self.stop_reason: StopReason | None = None
+        self._payload_json, self._outbox = payload_json, outbox
+        self._payload: Any = self
+        self._stop_event: threading.Event | None = None
+        self._task: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
+
+    @property
+    def payload(self) -> Any:
+        """The job's payload; parsed when first asked for, numbers exactly as they were submitted."""
+        if self._payload is self:
+            self._payload = json.loads(self._payload_json)
+        return self._payload
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds to the deadline, negative when it has passed; None without one."""
+        return None if self.timeout_s is None else self.started + self.timeout_s - time.monotonic()
+
+    def log(self, message: str, level: Literal["debug", "info", "warning", "error"] = "info") -> None:
+        """Write a line to the job's log. Lines of a lost lease are dropped."""
+        self._outbox.log(self, level, str(message))
+
+    def progress(self, percent: float, note: str | None = None) -> None:
+        """Tell how far the work is, 0 to 100."""
+        self._outbox.progress(self, int(min(100, max(0, percent))), note)
+
+    def is_cancelled(self) -> bool:
+        """Should the handler stop? True after a cancel, at shutdown, past the deadline or without its lease."""
+        return self.should_stop() is not None
+
+    def should_stop(self) -> StopReason | None:
+        """Why the handler should stop, None to go on."""
+        if self.stop_reason is None and self.timeout_s is not None and (self.remaining_s or 0.0) < 0:
+            self.stop_reason = "timeout"
+        return self.stop_reason
+
+    def check(self) -> None:
+        """Raise Stopped if the handler should stop; call it now and then in long loops."""
+        if reason := self.should_stop():
+            raise Stopped(reason)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep, but raise Stopped as soon as the handler should stop. For handlers in threads."""
+        with self._making_event:
+            event = self._stop_event = self._stop_event or threading.Event()
+        self.check()
+        wait_s = seconds if self.remaining_s is None else min(seconds, max(0.0, self.remaining_s))
+        event.wait(wait_s)
+        self.check()
+
+    # -- the worker's side -------------------------------------------------------------------------------------
+    def bind_task(self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
+        """The task an async handler runs in, so that stopping can cancel it."""
+        self._task = (loop, task)
+
+    def stop(self, reason: StopReason) -> None:
+        """Ask the handler to stop; the first reason stays. Safe from any thread."""
+        if self.stop_reason is None:
+            self.stop_reason = reason
+        with self._making_event:
+            event = self._stop_event
+        if event is not None:
+            event.set()
+        if self._task is not None:
+            loop, task = self._task
+            loop.call_soon_threadsafe(task.cancel)
+
+
+SyncHandler = Callable[[JobContext], Any]
+AsyncHandler = Callable[[JobContext], Awaitable[Any]]

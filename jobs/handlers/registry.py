@@ -1,0 +1,90 @@
+"""Which handler runs which job type."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.utils.module_loading import autodiscover_modules
+
+F = TypeVar("F", bound=Callable[..., Any])
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,198}\*?")
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A function with the job type it stands for; a type that ends in a star stands for all that begin alike."""
+
+    job_type: str
+    run: Callable[..., Any]
+    is_async: bool
+    timeout_s: float | None
+
+
+_exact: dict[str, Handler] = {}
+_patterns: dict[str, Handler] = {}
+
+
+class HandlerProblem(Exception):
+    """A handler is declared in a way that can not work; says where."""
+
+
+def handler(job_type: str, *, timeout_s: float | None = None) -> Callable[[F], F]:
+    """Register a function, sync (runs in a thread) or async (runs on the event loop), for a job type.
+
+    Args:
+        job_type: letters, digits and ``_ . : -``; a star at the end stands for any rest.
+        timeout_s: how long one attempt may take. Async handlers are cancelled then; sync ones see it in ``ctx``.
+
+    Raises:
+        HandlerProblem: a malformed type, or one that another function stands for.
+    """
+    if not _NAME.fullmatch(job_type):
+        raise HandlerProblem(f"{job_type!r} is not a job type: a letter, then letters, digits and _ . : - are allowed")
+
+    def register(function: F) -> F:
+        table = _patterns if job_type.endswith("*") else _exact
+        known = table.get(job_type)
+        if known is not None and _place(known.run) != _place(function):
+            raise HandlerProblem(f"{job_type!r} is handled by {_place(known.run)} and by {_place(function)}")
+        table[job_type] = Handler(job_type, function, inspect.iscoroutinefunction(function), timeout_s)
+        return function
+
+    return register
+
+
+def _place(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def find_handler(job_type: str) -> Handler | None:
+    """The handler of a job type: the exact one, else the longest pattern that fits."""
+    found = _exact.get(job_type)
+    if found is None and _patterns:
+        fitting = [p for p in _patterns if job_type.startswith(p[:-1])]
+        found = _patterns[max(fitting, key=len)] if fitting else None
+    return found
+
+
+def known_types() -> tuple[list[str], list[str]]:
+    """(exact job types, patterns) with a handler here."""
+    return sorted(_exact), sorted(_patterns)
+
+
+def discover() -> None:
+    """Import ``handlers`` of every installed app and the modules of APP_HANDLER_MODULES.
+
+    Raises:
+        HandlerProblem: a named module can not be imported.
+    """
+    autodiscover_modules("handlers")
+    for name in settings.HANDLER_MODULES:
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise HandlerProblem(f"APP_HANDLER_MODULES names {name!r}, which can not be imported: {error}") from error

@@ -1,0 +1,51 @@
+"""manage.py runworker: claim jobs and run them until told to stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from jobs.handlers.registry import HandlerProblem
+from jobs.worker import runtime
+from jobs.worker.config import WorkerConfig
+from queues.selectors import find_queue_by_path
+
+
+class Command(BaseCommand):
+    help = "Claim jobs and run them. SIGTERM drains; a second one gives everything back at once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--queues", default="", help="org/project/queue, separated by commas; all if not given")
+        parser.add_argument("--concurrency", type=int, default=settings.WORKER_MAX_CONCURRENCY)
+        parser.add_argument("--metrics-port", type=int, default=0, help="serve Prometheus metrics; 0 is off")
+        mode = parser.add_mutually_exclusive_group()
+        mode.add_argument("--once", action="store_true", help="run one job and stop")
+        mode.add_argument("--drain", action="store_true", help="stop when no queued job is left")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not 1 <= options["concurrency"] <= 1_000:
+            raise CommandError("--concurrency must be from 1 to 1000")
+        if not 0 <= options["metrics_port"] <= 65_535:
+            raise CommandError("--metrics-port must be from 0 to 65535")
+        names = tuple(name.strip() for name in options["queues"].split(",") if name.strip())
+        config = WorkerConfig(
+            queue_ids=self._ids(names) if names else None,
+            queue_names=names,
+            seats=1 if options["once"] else options["concurrency"],
+            mode="once" if options["once"] else "drain" if options["drain"] else "serve",
+            metrics_port=options["metrics_port"],
+        )
+        try:
+            runtime.run(config, listen=settings.LISTEN)
+        except HandlerProblem as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"The worker can not start: {error}") from error
+
+    def _ids(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        found = {name: find_queue_by_path(name) for name in names}
+        if missing := [name for name, queue in found.items() if queue is None]:
+            raise CommandError(f"There is no queue {missing[0]!r}; name queues as organization/project/queue.")
+        return tuple(str(queue.pk) for queue in found.values() if queue is not None)

@@ -1,0 +1,142 @@
+"""One attempt: find the handler, run it, judge how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from django.db import close_old_connections
+
+from jobs.decisions import Cancelled, Discarded, Failed, Interrupted, Snoozed, Succeeded, Verdict
+from jobs.handlers.base import Cancel, Discard, JobContext, Outbox, RetryAfter, Snooze, Stopped, StopReason
+from jobs.handlers.registry import Handler, find_handler
+from jobs.lease import Ending, Lease
+from scheduler_project.lib import json_gate, logs
+from scheduler_project.lib.dbthreads import has_open_connection
+
+#: Takes an ended attempt; None instead of an ending means: the lease was lost, drop the result.
+Done = Callable[[Lease, Ending | None], None]
+
+_NOTHING = Succeeded()
+
+
+class Executor:
+    """Runs attempts and hands each one's ending to ``done``. Keeps the contexts of those that run."""
+
+    def __init__(self, worker_id: str, outbox: Outbox, done: Done) -> None:
+        self._worker_id, self._outbox, self._done = worker_id, outbox, done
+        self.running: dict[str, JobContext] = {}
+
+    def run_sync(self, lease: Lease) -> None:
+        """Run the handler of a lease in this thread."""
+        ctx, found = self._begin(lease)
+        try:
+            verdict: Verdict | None = _verdict_of(found.run(ctx), ctx) if found else _unknown(lease)
+        except BaseException as error:  # noqa: BLE001 - boundary: whatever user code raises is a verdict
+            verdict = _judge(error, ctx)
+        self._end(lease, ctx, verdict)
+
+    async def run_async(self, lease: Lease) -> None:
+        """Run the handler of a lease on this event loop."""
+        ctx, found = self._begin(lease)
+        task = asyncio.current_task()
+        if task is not None:
+            ctx.bind_task(asyncio.get_running_loop(), task)
+        try:
+            if found is None:
+                verdict: Verdict | None = _unknown(lease)
+            else:
+                async with asyncio.timeout(found.timeout_s):
+                    verdict = _verdict_of(await found.run(ctx), ctx)
+        except TimeoutError as error:
+            verdict = _judge(Stopped("timeout") if ctx.should_stop() == "timeout" else error, ctx)
+        except BaseException as error:  # noqa: BLE001 - boundary: whatever user code raises is a verdict
+            verdict = _judge(error, ctx)
+        self._end(lease, ctx, verdict)
+
+    def _begin(self, lease: Lease) -> tuple[JobContext, Handler | None]:
+        found = find_handler(lease.job_type)
+        ctx = JobContext(
+            job_id=lease.job_id,
+            token=lease.token,
+            queue_id=lease.queue_id,
+            job_type=lease.job_type,
+            attempt=lease.attempt_count + 1,
+            fencing_number=lease.fencing_number,
+            trace_id=lease.trace_id,
+            payload_json=lease.payload_json,
+            timeout_s=found.timeout_s if found else None,
+            outbox=self._outbox,
+        )
+        self.running[lease.token] = ctx
+        logs.current_job.set(ctx)
+        return ctx, found
+
+    def _end(self, lease: Lease, ctx: JobContext, verdict: Verdict | None) -> None:
+        self.running.pop(lease.token, None)
+        logs.current_job.set(None)
+        if has_open_connection():
+            close_old_connections()
+        if verdict is None:
+            self._done(lease, None)
+            return
+        ran_ms = round((time.monotonic() - ctx.started) * 1000, 3)
+        self._done(lease, Ending.of(lease, verdict, self._worker_id, ran_ms))
+
+
+def _verdict_of(result: Any, ctx: JobContext) -> Verdict | None:
+    if ctx.stop_reason == "lost":
+        return None
+    if result is None:
+        return _NOTHING
+    try:
+        return Succeeded(json_gate.encode(result))
+    except json_gate.Unstorable as error:
+        return Failed(f"The handler returned a result that can not be stored: it {error}.")
+
+
+def _judge(error: BaseException, ctx: JobContext) -> Verdict | None:  # noqa: PLR0911 - one return a kind of ending
+    reason = ctx.should_stop()
+    if reason == "lost":
+        return None
+    match error:
+        case Snooze():
+            return Snoozed(error.delay_s)
+        case RetryAfter():
+            return Failed(str(error), None, error.delay_s)
+        case Discard():
+            return Discarded(str(error) or "discarded by the handler")
+        case Cancel():
+            return Cancelled(str(error) or "cancelled by the handler")
+        case Stopped() | asyncio.CancelledError() if reason is not None:
+            return _stopped(reason, ctx)
+    # After an interruption any error is taken as its consequence: the job goes back rather than losing an attempt.
+    return Interrupted() if reason == "interrupted" else Failed(_summary(error), _stack(error))
+
+
+def _stopped(reason: StopReason, ctx: JobContext) -> Verdict | None:
+    if reason == "cancelled":
+        return Cancelled("cancelled on request")
+    if reason == "timeout":
+        return Failed(f"timeout: the handler did not end within {ctx.timeout_s} s")
+    return Interrupted() if reason == "interrupted" else None
+
+
+def _unknown(lease: Lease) -> Verdict:
+    return Failed(f"No handler for job type {lease.job_type!r} in this worker.")
+
+
+def _summary(error: BaseException) -> str:
+    with contextlib.suppress(Exception):  # a broken __str__ must not cost the verdict
+        return logs.redact(f"{type(error).__name__}: {error}")
+    return type(error).__name__
+
+
+def _stack(error: BaseException) -> str:
+    with contextlib.suppress(Exception):
+        return logs.redact("".join(traceback.format_exception(error)))
+    return ""

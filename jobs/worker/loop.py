@@ -1,0 +1,285 @@
+"""The worker's loop: hands over what ended and takes what is next, one round trip at a time.
+
+Endings that come close together travel together (group commit): while seats are busy the loop gathers them for a few
+milliseconds; when a seat is idle and work is known, it goes at once.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from django.db import DatabaseError, InterfaceError, OperationalError
+
+from jobs import metrics
+from jobs.decisions import Interrupted, Unbegun
+from jobs.lease import Ending, Lease
+from jobs.lifecycle.claim import Claim, KnownTypes, ready_queues, unanswered
+from jobs.lifecycle.exchange import Handover, Takeaway, exchange
+from jobs.lifecycle.settle import wake_for_given_back
+from jobs.worker.config import WorkerConfig
+from jobs.worker.outbox import Outbox
+from jobs.worker.pool import Pool
+from jobs.worker.rates import Rates
+from jobs.worker.roster import Roster
+from jobs.worker.salvage import settle_one_by_one
+from scheduler_project.lib import logs
+from scheduler_project.lib.dbthreads import drop_connection
+
+log = logs.get(__name__)
+
+GATHER_S = 0.003
+GATHER_MOST = 250
+LINES_WAIT_S = 0.2
+MARK_RUNNING_AFTER_S = 0.05
+#: After a hint, look again at these moments: the sender keeps quiet for a while after each one (jobs.hints).
+LOOK_AGAIN_S = (0.005, 0.015, 0.03, 0.06)
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
+
+
+class Loop:
+    """One thread. Everything else talks to it by ``done``, ``hint`` and the flags."""
+
+    def __init__(
+        self, config: WorkerConfig, worker_id: str, types: KnownTypes, outbox: Outbox, on_dry: Callable[[], None]
+    ) -> None:
+        self._config, self._worker_id, self._types, self._outbox = config, worker_id, types, outbox
+        self.pool: Pool  # set by the runtime: the pool's executor needs this loop first
+        self._roster, self._rates = Roster(), Rates()
+        self._wake = threading.Event()
+        self._endings: deque[Ending] = deque()
+        self._first_ending_at = 0.0
+        #: Every lease of ours from its claim to the answer of its settle, by token.
+        self._in_hand: dict[str, Lease] = {}
+        self._hints: deque[str] = deque()
+        self._look_at: list[float] = []
+        self._next_poll = 0.0
+        self._pause_s = FIRST_PAUSE_S
+        self._must_recover = False
+        self._claimed_once = False
+        self._is_claiming = True
+        self._is_over = False
+        self._on_dry = on_dry
+        self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
+
+    # -- from other threads ------------------------------------------------------------------------------------
+    def start(self) -> None:
+        """Begin to claim."""
+        self._thread.start()
+
+    def done(self, lease: Lease, ending: Ending | None) -> None:
+        """An attempt is over; without an ending its lease was lost and its result is dropped."""
+        if ending is None:
+            self._in_hand.pop(lease.token, None)
+            self._count_lost([lease.job_id])
+            self._wake.set()
+            return
+        self._endings.append(ending)
+        count = len(self._endings)
+        if count == 1:
+            self._first_ending_at = time.monotonic()
+        if count == 1 or count == GATHER_MOST:
+            self._wake.set()
+
+    def idle(self) -> None:
+        """A seat has nothing to do."""
+        self._wake.set()
+
+    def hint(self, queue_id: str) -> None:
+        """A queue may have work; an empty id means: any may."""
+        self._hints.append(queue_id)
+        self._wake.set()
+
+    def stop_claiming(self) -> None:
+        """Take nothing new; what is in hand goes on. Jobs that have not begun go back."""
+        self._is_claiming = False
+        self._wake.set()
+
+    def finish(self, timeout_s: float) -> None:
+        """Hand over what is left and end the thread."""
+        self._is_over = True
+        self._wake.set()
+        self._thread.join(timeout_s)
+
+    def in_hand(self) -> list[Lease]:
+        """The leases to extend."""
+        return list(self._in_hand.values())
+
+    def pending_tokens(self) -> set[str]:
+        """The tokens of endings that are not written yet."""
+        return {ending.token for ending in list(self._endings)}
+
+    # -- the thread --------------------------------------------------------------------------------------------
+    def _run(self) -> None:
+        while True:
+            self._wait()
+            if self._is_over and not self._endings and not self._outbox:
+                return
+            try:
+                self._turn()
+                self._pause_s = FIRST_PAUSE_S
+            except (OperationalError, InterfaceError) as error:
+                if self._is_over:
+                    log.error("endings_not_written", count=len(self._endings), error=str(error))
+                    return
+                self._database_is_away(error)
+            except Exception:  # boundary: a fault of ours must not end the worker silently
+                log.exception("loop_failed")
+                time.sleep(self._pause_s)
+
+    def _wait(self) -> None:
+        """Return when a round trip is worth making."""
+        while True:
+            now = time.monotonic()
+            if self._endings:
+                due = self._first_ending_at + GATHER_S
+                if len(self._endings) >= GATHER_MOST or now >= due or self._is_over or self._is_starving():
+                    return
+            elif self._is_over or (self._hints and self._is_claiming) or self._is_starving():
+                return
+            else:
+                due = self._next_due()
+                if now >= due:
+                    return
+            self._wake.wait(due - now)
+            self._wake.clear()
+
+    def _is_starving(self) -> bool:
+        return bool(self._is_claiming and self._roster and self.pool.free and not self.pool.buffered)
+
+    def _next_due(self) -> float:
+        now = time.monotonic()
+        due = self._next_poll if self._is_claiming else now + 1.0
+        if self._look_at and self._is_claiming:
+            due = min(due, self._look_at[0])
+        if self._outbox:
+            due = min(due, now + LINES_WAIT_S)
+        if self.pool.unmarked or self.pool.buffered:
+            due = min(due, now + MARK_RUNNING_AFTER_S)
+        return due
+
+    def _turn(self) -> None:
+        """One round trip, if there is anything to say or to ask."""
+        if self._must_recover:
+            self._recover()
+        if self._is_claiming:
+            self._look_for_work()
+        handover = self._gather()
+        if not handover:
+            self._end_after_one()
+            return
+        try:
+            takeaway = exchange(handover)
+        except (OperationalError, InterfaceError):
+            self._put_back(handover)
+            raise
+        except DatabaseError as error:
+            # One row the database refuses must not keep the others from being written.
+            log.error("exchange_refused", error=str(error), endings=len(handover.endings))
+            settle_one_by_one(handover.endings)
+            for ending in handover.endings:
+                self._in_hand.pop(ending.token, None)
+            return
+        self._apply(handover, takeaway)
+
+    def _look_for_work(self) -> None:
+        now = time.monotonic()
+        must_ask = now >= self._next_poll
+        while self._look_at and self._look_at[0] <= now:
+            self._look_at.pop(0)
+            must_ask = must_ask or not self._roster
+        while self._hints:
+            queue_id = self._hints.popleft()
+            if queue_id and self._config.queue_ids is not None and queue_id not in self._config.queue_ids:
+                continue
+            self._look_at = [now + s for s in LOOK_AGAIN_S]
+            must_ask = must_ask or not queue_id or not self._roster.touch(queue_id)
+        if must_ask:
+            self._next_poll = now + self._config.poll_s * random.uniform(0.8, 1.2)  # noqa: S311 - spreads polls only
+            self._roster.refresh(ready_queues(self._config.queue_ids, self._types))
+            if not self._roster and not self.pool.busy and not self.pool.buffered and not self._endings:
+                self._on_dry()
+
+    def _gather(self) -> Handover:
+        for lease in self.pool.take_back(stale_only=self._is_claiming):
+            self._endings.append(Ending.of(lease, Unbegun(), self._worker_id))
+        # Taken one by one: seats append at any moment, and a swap of the whole could lose one.
+        endings = [self._endings.popleft() for _ in range(len(self._endings))]
+        self._account(endings)
+        lines, progress = self._outbox.empty()
+        begun = self.pool.begun(MARK_RUNNING_AFTER_S) if self.pool.unmarked else []
+        return Handover(endings, begun, lines, progress, self._claim(), time.monotonic())
+
+    def _account(self, endings: list[Ending]) -> None:
+        """Count the time used and note the room made, before the claim is planned."""
+        for ending in endings:
+            lease = self._in_hand.get(ending.token)
+            if lease is not None and ending.ran_ms is not None:
+                self._roster.charge(lease.queue_id, ending.ran_ms)
+                self._roster.touch(lease.queue_id)
+        self._rates.note(endings)
+
+    def _claim(self) -> Claim | None:
+        if not self._is_claiming:
+            return None
+        free = self.pool.free - self.pool.buffered
+        ahead = self._rates.prefetch() if self._config.mode != "once" else 0
+        wants = self._roster.plan(free + ahead if self._config.mode != "once" else min(1, free))
+        return Claim(self._worker_id, wants, self._types, max(0, free)) if wants else None
+
+    def _end_after_one(self) -> None:
+        if self._config.mode == "once" and not self._is_claiming and not self._in_hand:
+            self._on_dry()
+
+    def _apply(self, handover: Handover, takeaway: Takeaway) -> None:
+        given_back = {
+            self._in_hand[e.token].queue_id
+            for e in handover.endings
+            if isinstance(e.verdict, Unbegun | Interrupted) and e.token in self._in_hand
+        }
+        for ending in handover.endings:
+            self._in_hand.pop(ending.token, None)
+        if takeaway.settled.lost:
+            self._count_lost([ending.job_id for ending in takeaway.settled.lost])
+        metrics.count_settled(takeaway.settled.statuses)
+        if given_back:
+            wake_for_given_back(given_back)
+        if handover.claim:
+            self._roster.learn(handover.claim.wants, takeaway.leases)
+        if takeaway.leases:
+            self._in_hand.update((lease.token, lease) for lease in takeaway.leases)
+            metrics.CLAIMED.inc(len(takeaway.leases))
+            if self._config.mode == "once":
+                self._is_claiming = False
+            self.pool.take(takeaway.leases)
+        self._end_after_one()
+
+    def _count_lost(self, job_ids: list[str]) -> None:
+        metrics.REFUSED.inc(len(job_ids))
+        for job_id in job_ids:
+            log.warning("late_result_refused", job_id=job_id, reason="lease lost")
+
+    # -- when the database is away -----------------------------------------------------------------------------
+    def _put_back(self, handover: Handover) -> None:
+        self._endings.extendleft(reversed(handover.endings))
+        self._first_ending_at = time.monotonic()
+        self._outbox.put_back(list(handover.lines), list(handover.progress))
+
+    def _database_is_away(self, error: Exception) -> None:
+        log.warning("database_away", error=str(error).strip(), retry_in_s=round(self._pause_s, 2), waiting=len(self._endings))
+        drop_connection()
+        self._must_recover = True
+        self._next_poll = 0.0
+        time.sleep(self._pause_s * random.uniform(0.8, 1.2))  # noqa: S311 - spreads the returning workers only
+        self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
+
+    def _recover(self) -> None:
+        """Give back what was claimed by a round trip whose answer never came."""
+        endings = unanswered(self._worker_id, list(self._in_hand), settled_s=0.0)
+        self._must_recover = False
+        if endings:
+            log.info("unanswered_claims_given_back", count=len(endings))
+            self._endings.extend(endings)

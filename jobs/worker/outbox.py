@@ -1,0 +1,63 @@
+"""What handlers say while they run, kept until the next round trip: log lines and progress."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from jobs.decisions import storable
+from jobs.handlers.base import JobContext
+from jobs.lifecycle.exchange import LogLine, Progress
+from scheduler_project.lib import logs
+
+log = logs.get("jobs.handler")
+
+MAX_LINE_CHARS = 8_000
+#: Lines kept for the next round trip. Beyond it lines are dropped and the loss is logged: memory stays bounded.
+MAX_LINES = 10_000
+MAX_NOTE_CHARS = 200
+
+
+class Outbox:
+    """Buffers for the loop; handlers write from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lines: list[LogLine] = []
+        self._progress: list[Progress] = []
+        self._dropped = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._lines or self._progress)
+
+    def log(self, ctx: JobContext, level: str, message: str) -> None:
+        """Take a line of a handler's log; it goes to the process log too, with the same ids."""
+        text = logs.redact(storable(message, MAX_LINE_CHARS))
+        getattr(log, level, log.info)("handler_log", message=text)
+        with self._lock:
+            if len(self._lines) >= MAX_LINES:
+                self._dropped += 1
+            else:
+                self._lines.append(LogLine(ctx.job_id, ctx.token, time.monotonic(), level, text))
+
+    def progress(self, ctx: JobContext, percent: int, note: str | None) -> None:
+        """Take the progress of a job; only the latest is sent."""
+        short = None if note is None else storable(note, MAX_LINE_CHARS)[:MAX_NOTE_CHARS]
+        with self._lock:
+            if len(self._progress) < MAX_LINES:
+                self._progress.append(Progress(ctx.job_id, ctx.token, percent, short))
+
+    def empty(self) -> tuple[list[LogLine], list[Progress]]:
+        """Take everything out."""
+        with self._lock:
+            lines, progress, dropped = self._lines, self._progress, self._dropped
+            self._lines, self._progress, self._dropped = [], [], 0
+        if dropped:
+            log.warning("log_lines_dropped", count=dropped, limit=MAX_LINES)
+        return lines, progress
+
+    def put_back(self, lines: list[LogLine], progress: list[Progress]) -> None:
+        """The round trip failed: keep them for the next one, the oldest first, within the limit."""
+        with self._lock:
+            self._lines = (lines + self._lines)[:MAX_LINES]
+            self._progress = (progress + self._progress)[:MAX_LINES]

@@ -1,0 +1,166 @@
+"""Builds a worker's parts, starts them, waits for the signal to stop, and takes them down in order."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+from collections.abc import Callable
+from uuid import UUID
+
+from prometheus_client import start_http_server
+
+from jobs.decisions import Cancelled, Interrupted
+from jobs.handlers.base import Stopped
+from jobs.handlers.registry import discover, known_types
+from jobs.hints import CANCEL, CHANNEL, WORK
+from jobs.lease import Ending
+from jobs.lifecycle.claim import KnownTypes
+from jobs.services import workers
+from jobs.worker.config import WorkerConfig
+from jobs.worker.executor import Executor
+from jobs.worker.heartbeat import Heartbeat, Held, State
+from jobs.worker.loop import Loop
+from jobs.worker.outbox import Outbox
+from jobs.worker.pool import Pool
+from scheduler_project.lib import logs
+from scheduler_project.lib.listener import Listener
+from scheduler_project.lib.signals import Message, SignalPipe
+
+log = logs.get(__name__)
+
+#: The interpreter lets another thread run this often; the default of 5 ms would make the loop wait for busy seats.
+SWITCH_S = 0.001
+#: After the grace: how long handlers may take to notice that they are to stop.
+NOTICE_S = 1.0
+FINISH_S = 10.0
+
+
+class Runtime:
+    """One worker process."""
+
+    def __init__(self, config: WorkerConfig, *, listen: bool) -> None:
+        self._config = config
+        self._signals = SignalPipe()
+        self._worker_id = workers.register(queue_names=config.queue_names, seats=config.seats)
+        self._is_draining = False
+        worker_id, outbox = str(self._worker_id), Outbox()
+        names, patterns = known_types()
+        self._loop = Loop(config, worker_id, KnownTypes.of(names, patterns), outbox, self._run_dry)
+        self._executor = Executor(worker_id, outbox, self._loop.done)
+        self._pool = self._loop.pool = Pool(config.seats, self._executor, self._loop.idle)
+        self._heartbeat = Heartbeat(worker_id, config.heartbeat_s, self._state, self._lose, self._cancel)
+        self._listener = Listener(CHANNEL, f"punctual listener {worker_id}", self._hear) if listen else None
+
+    def run(self) -> None:
+        """Work until told to stop, then drain."""
+        sys.setswitchinterval(SWITCH_S)
+        if self._config.metrics_port:
+            start_http_server(self._config.metrics_port)
+        self._heartbeat.start()
+        if self._listener:
+            self._listener.start()
+        self._loop.start()
+        log.info("worker_started", worker_id=str(self._worker_id), seats=self._config.seats, pid=os.getpid(),
+                 queues=list(self._config.queue_names) or "all")  # fmt: skip
+        self._signals.wait(None)
+        self._drain()
+
+    def _drain(self) -> None:
+        """Stop claiming, give back what has not begun, wait the grace, interrupt, give back, deregister."""
+        log.info("worker_draining", running=self._pool.busy, grace_s=self._config.grace_s)
+        self._is_draining = True
+        self._loop.stop_claiming()
+        self._heartbeat.beat_now()
+        if not self._until(lambda: self._pool.busy == 0, self._config.grace_s):
+            self._interrupt()
+        self._loop.finish(FINISH_S)
+        if self._listener:
+            self._listener.stop()
+        self._heartbeat.stop()
+        _deregister(self._worker_id)
+        log.info("worker_stopped", worker_id=str(self._worker_id), left_behind=self._pool.busy)
+        sys.stderr.flush()
+        # Handlers that heard nothing still sit in daemon threads; their leases are given back, nothing waits for them.
+        os._exit(0)
+
+    def _interrupt(self) -> None:
+        contexts = list(self._executor.running.values())
+        log.warning("handlers_interrupted", count=len(contexts), jobs=[ctx.job_id for ctx in contexts][:20])
+        for ctx in contexts:
+            ctx.stop("interrupted")
+        self._until(lambda: self._pool.busy == 0, NOTICE_S / 2)
+        for thread_id in self._pool.thread_ids() if self._pool.busy else []:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(thread_id), ctypes.py_object(_Interruption)
+            )
+        self._until(lambda: self._pool.busy == 0, NOTICE_S / 2)
+        written = self._loop.pending_tokens()
+        for lease in self._loop.in_hand():
+            if lease.token not in written:
+                ctx = self._executor.running.get(lease.token)
+                ran_ms = None if ctx is None else round((time.monotonic() - ctx.started) * 1000, 3)
+                self._loop.done(lease, Ending.of(lease, Interrupted(), str(self._worker_id), ran_ms))
+
+    def _until(self, condition: Callable[[], bool], limit_s: float) -> bool:
+        """Wait for a condition; False when the time is up or another signal came."""
+        deadline = time.monotonic() + limit_s
+        while not condition():
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or self._signals.wait(min(left_s, 0.02)) is Message.STOP:
+                return condition()
+        return True
+
+    # -- called by the parts -----------------------------------------------------------------------------------
+    def _state(self) -> State:
+        held = [Held(lease.job_id, lease.token, lease.lease_s) for lease in self._loop.in_hand()]
+        return State(held, "draining" if self._is_draining else "active", self._pool.busy)
+
+    def _lose(self, tokens: list[str]) -> None:
+        dropped = {lease.token: lease for lease in self._pool.drop(set(tokens))}
+        for token in tokens:
+            if lease := dropped.get(token):
+                self._loop.done(lease, None)
+            elif ctx := self._executor.running.get(token):
+                log.warning("lease_lost", job_id=ctx.job_id, job_type=ctx.job_type)
+                ctx.stop("lost")
+
+    def _cancel(self, tokens: list[str]) -> None:
+        for lease in self._pool.drop(set(tokens)):
+            verdict = Cancelled("cancelled on request before it began")
+            self._loop.done(lease, Ending.of(lease, verdict, str(self._worker_id)))
+        for token in tokens:
+            if ctx := self._executor.running.get(token):
+                ctx.stop("cancelled")
+
+    def _hear(self, kind: str, subject: str) -> None:
+        if kind == CANCEL:
+            if any(lease.job_id == subject for lease in self._loop.in_hand()):
+                self._heartbeat.beat_now()
+        elif kind in ("", WORK):
+            self._loop.hint(subject)
+
+    def _run_dry(self) -> None:
+        if self._config.mode != "serve":
+            self._signals.stop()
+
+
+class _Interruption(Stopped):
+    """Stopped, in the form in which it can be thrown into a thread."""
+
+    def __init__(self) -> None:
+        super().__init__("interrupted")
+
+
+def _deregister(worker_id: UUID) -> None:
+    try:
+        workers.deregister(worker_id)
+    except Exception as error:  # noqa: BLE001 - boundary: the scheduler retires it when it falls silent
+        log.warning("worker_not_deregistered", error=str(error))
+
+
+def run(config: WorkerConfig, *, listen: bool) -> None:
+    """Run a worker in this process; returns never, the process ends."""
+    discover()
+    Runtime(config, listen=listen).run()
