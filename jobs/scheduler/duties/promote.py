@@ -1,0 +1,25 @@
+"""Scheduled jobs become queued when their time has come."""
+
+from __future__ import annotations
+
+from jobs import metrics
+from jobs.lifecycle.promote import due_ids, due_in_s, promote_due
+from jobs.scheduler.duties.base import Careful, Duty
+
+#: A row set aside stays due; do not look for it in a tight circle.
+SHORTEST_S = 0.005
+
+
+def duty(every_s: float) -> Duty:
+    """Promote, then ask when the next job is due, to be there in time."""
+    careful = Careful("promote", promote_due, due_ids)
+
+    def run() -> float | None:
+        count = careful.run()
+        metrics.PROMOTED.inc(count)
+        due_s = due_in_s()
+        if due_s is None or due_s <= 0 and count == 0:
+            return every_s
+        return min(every_s, max(SHORTEST_S, due_s))
+
+    return Duty("promote", every_s, run)
