@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from uuid import UUID
 
+from django.db import OperationalError
 from prometheus_client import start_http_server
 
 from jobs.decisions import Cancelled, Interrupted
@@ -25,6 +26,7 @@ from jobs.worker.loop import Loop
 from jobs.worker.outbox import Outbox
 from jobs.worker.pool import Pool
 from scheduler_project.lib import logs
+from scheduler_project.lib.dbthreads import drop_connection
 from scheduler_project.lib.listener import Listener
 from scheduler_project.lib.signals import Message, SignalPipe
 
@@ -35,6 +37,8 @@ SWITCH_S = 0.001
 #: After the grace: how long handlers may take to notice that they are to stop.
 NOTICE_S = 1.0
 FINISH_S = 10.0
+#: A worker that starts while the database restarts waits for it this long.
+START_LIMIT_S, START_PAUSE_S = 60.0, 0.5
 
 
 class Runtime:
@@ -43,7 +47,7 @@ class Runtime:
     def __init__(self, config: WorkerConfig, *, listen: bool) -> None:
         self._config = config
         self._signals = SignalPipe()
-        self._worker_id = workers.register(queue_names=config.queue_names, seats=config.seats)
+        self._worker_id = self._register(START_LIMIT_S)
         self._is_draining = False
         worker_id, outbox = str(self._worker_id), Outbox()
         names, patterns = known_types()
@@ -52,6 +56,18 @@ class Runtime:
         self._pool = self._loop.pool = Pool(config.seats, self._executor, self._loop.idle)
         self._heartbeat = Heartbeat(worker_id, config.heartbeat_s, self._state, self._lose, self._cancel)
         self._listener = Listener(CHANNEL, f"punctual listener {worker_id}", self._hear) if listen else None
+
+    def _register(self, limit_s: float) -> UUID:
+        """Register as a worker; a database that is restarting is waited for."""
+        deadline = time.monotonic() + limit_s
+        while True:
+            try:
+                return workers.register(queue_names=self._config.queue_names, seats=self._config.seats)
+            except OperationalError as error:
+                if time.monotonic() > deadline or self._signals.wait(START_PAUSE_S) is Message.STOP:
+                    raise
+                log.warning("database_away", error=str(error).strip(), retry_in_s=START_PAUSE_S)
+                drop_connection()
 
     def run(self) -> None:
         """Work until told to stop, then drain."""

@@ -1,0 +1,89 @@
+"""Submitting a job for somebody who may get it wrong: with what only the database knows to be right or wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from jobs.lifecycle.submit import NewJob, Submitted, submit_job
+from jobs.selectors.jobs import get_first_job
+from jobs.states import JobStatus
+from queues.models import Queue
+from scheduler_project.lib.constraints import refusals
+from scheduler_project.lib.errors import Conflict, FieldError, ValidationFailed
+
+_KEY = "idempotency_key"
+_FOREIGN_POLICY = {
+    "jobs_retry_policy_in_project": ValidationFailed.of("retry_policy_id", "is no retry policy of this project")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The job that stands for a submission: the new one, or the first of its idempotency key.
+
+    ``run_at`` of a new job is the time that was asked for, None if it was "at once" or a delay.
+    """
+
+    id: UUID
+    queue_id: UUID
+    job_type: str
+    status: str
+    priority: int
+    run_at: datetime | None
+    idempotency_key: str | None
+    trace_id: str
+    attempt: int
+    is_new: bool
+
+
+def submit(queue: Queue, job: NewJob) -> Receipt:
+    """Submit one job, or meet the one that was submitted before under the same key.
+
+    Raises:
+        ValidationFailed: naming the field and what is allowed.
+        Conflict: the queue was deleted, or the key stands for other work: nothing was submitted.
+    """
+    if job.retry_policy_id is None:
+        submitted = submit_job(queue, job)
+    else:
+        with refusals(_FOREIGN_POLICY):
+            submitted = submit_job(queue, job)
+    return _new(queue, job, submitted) if submitted.is_new else _first(job, submitted)
+
+
+def _new(queue: Queue, job: NewJob, submitted: Submitted) -> Receipt:
+    # Made from what is known: reading the row back would be another round trip for each submission.
+    return Receipt(
+        id=submitted.id,
+        queue_id=queue.pk,
+        job_type=job.job_type,
+        status=JobStatus(submitted.status).value,
+        priority=job.priority,
+        run_at=job.run_at,
+        idempotency_key=job.idempotency_key,
+        trace_id=job.trace_id,
+        attempt=0,
+        is_new=True,
+    )
+
+
+def _first(job: NewJob, submitted: Submitted) -> Receipt:
+    first: Any = get_first_job(submitted.id, job_type=job.job_type, payload=job.payload)
+    if not first.is_same_work:
+        message = "stands for a job of another type or payload"
+        raise Conflict(f"{_KEY}: {message}", [FieldError(_KEY, message)])
+    return Receipt(
+        id=first.pk,
+        queue_id=first.queue_id,
+        job_type=first.job_type,
+        status=first.status,
+        priority=first.priority,
+        run_at=first.run_at,
+        idempotency_key=first.idempotency_key,
+        trace_id=first.trace_id,
+        attempt=first.attempt,
+        is_new=False,
+    )

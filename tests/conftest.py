@@ -1,0 +1,62 @@
+"""Fixtures as a ladder: organization, project, queue, job, claimed job; and the database they stand on."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from orgs.models import Organization, Project
+from queues.models import Queue
+from tests.factories import make_organization, make_project, make_queue
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Without an address the suite brings its own PostgreSQL."""
+    if settings.EMBEDDED is not None:
+        settings.EMBEDDED.ensure()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The last process out stops it; workers of a parallel run leave it to the one that started them."""
+    if settings.EMBEDDED is not None and not hasattr(config, "workerinput"):
+        settings.EMBEDDED.stop("immediate")
+
+
+@pytest.fixture
+def organization(db: None) -> Organization:
+    """An organization."""
+    return make_organization()
+
+
+@pytest.fixture
+def project(organization: Organization) -> Project:
+    """A project of it."""
+    return make_project(organization)
+
+
+@pytest.fixture
+def queue(project: Project) -> Queue:
+    """A queue of it, without a limit."""
+    return make_queue(project)
+
+
+@pytest.fixture
+def committed_queue(transactional_db: None) -> Queue:
+    """A queue that other connections and processes can see."""
+    from tests.work import CREATE_EFFECTS
+
+    with connection.cursor() as cursor:
+        cursor.execute(CREATE_EFFECTS)
+        cursor.execute("truncate test_effects")
+    return make_queue(make_project(make_organization()))
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A TCP port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,88 @@
+"""A worker dies, freezes or computes without pause: what happens to its jobs."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from django.db import connection
+
+from jobs.models import Job, JobExecution
+from queues.models import Queue
+from tests.factories import make_job
+from tests.processes import scheduler, worker
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+
+
+def effects(job: Job, kind: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("select count(*) from test_effects where job_id = %s and kind = %s", [job.pk, kind])
+        return int(cursor.fetchone()[0])
+
+
+def status_of(job: Job) -> str:
+    return Job.objects.values_list("status", flat=True).get(pk=job.pk)
+
+
+def test_job_of_a_killed_worker_runs_again_within_lease_plus_sweep(committed_queue: Queue) -> None:
+    Queue.objects.update(visibility_timeout_secs=3)
+    job = make_job(committed_queue, "effect.polite", payload={"ms": 60_000})
+
+    with scheduler(), worker() as first:
+        wait_until(lambda: effects(job, "start") == 1)
+        first.kill()
+        Job.objects.filter(pk=job.pk).update(payload={"ms": 0})
+        with worker():
+            wait_until(lambda: status_of(job) == "completed", timeout_s=12)
+
+    attempts = list(JobExecution.objects.filter(job=job).order_by("fencing_number").values_list("status", "attempt_number"))
+    assert attempts == [("lost", 1), ("completed", 2)]
+
+
+def test_late_result_of_a_frozen_worker_changes_nothing_and_is_counted(committed_queue: Queue) -> None:
+    Queue.objects.update(visibility_timeout_secs=3)
+    job = make_job(committed_queue, "effect", payload={"ms": 1_500})
+
+    with scheduler(), worker() as frozen:
+        wait_until(lambda: effects(job, "start") == 1)
+        frozen.send(signal.SIGSTOP)
+        with worker() as healthy:
+            wait_until(lambda: status_of(job) == "completed", timeout_s=15)
+            settled = Job.objects.get(pk=job.pk)
+            frozen.send(signal.SIGCONT)
+            wait_until(lambda: effects(job, "end") == 2, what="the ghost goes on")
+            wait_until(lambda: frozen.events("late_result_refused"), what="the ghost's result is refused")
+
+    after = Job.objects.get(pk=job.pk)
+    assert after.result == settled.result == {"pid": healthy.pid}
+    assert (after.updated_at, after.attempt_count) == (settled.updated_at, 2)
+    assert JobExecution.objects.filter(job=job).count() == 2
+
+
+def test_job_that_kills_its_worker_is_buried_after_its_attempts(committed_queue: Queue) -> None:
+    Queue.objects.update(visibility_timeout_secs=2)
+    poison = make_job(committed_queue, "poison", max_attempts=2)
+
+    with scheduler():
+        for _ in range(2):
+            with worker() as victim:
+                assert victim.wait(20) == -signal.SIGKILL
+        wait_until(lambda: status_of(poison) == "dead_letter", timeout_s=10)
+
+    assert effects(poison, "start") == 2
+    letter = poison.dead_letters.get()
+    assert letter.failure_reason == "worker lost"
+
+
+def test_job_that_holds_the_interpreter_keeps_its_lease(committed_queue: Queue) -> None:
+    Queue.objects.update(visibility_timeout_secs=3)
+    # Each step doubles the time; 28 is about six seconds on a slow machine, twice the lease.
+    hog = make_job(committed_queue, "hog", payload={"size": 28}, max_attempts=1)
+    busy = make_job(committed_queue, "busy", payload={"ms": 6_000}, max_attempts=1)
+
+    with scheduler(), worker():
+        wait_until(lambda: status_of(hog) == "completed" and status_of(busy) == "completed", timeout_s=60)
+
+    assert [effects(hog, "start"), effects(busy, "start")] == [1, 1]

@@ -1,0 +1,66 @@
+"""Handlers for tests: they leave traces in the table ``test_effects`` that the engine knows nothing of."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+
+from django.db import connection
+
+from jobs.handlers import JobContext, handler
+
+CREATE_EFFECTS = """
+create unlogged table if not exists test_effects (
+  job_id uuid, attempt int, fencing_number bigint, kind text, pid int, at timestamptz default clock_timestamp()
+)
+"""
+
+
+def _effect(ctx: JobContext, kind: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "insert into test_effects (job_id, attempt, fencing_number, kind, pid) values (%s, %s, %s, %s, %s)",
+            [ctx.job_id, ctx.attempt, ctx.fencing_number, kind, os.getpid()],
+        )
+
+
+@handler("effect")
+def effect(ctx: JobContext) -> dict[str, int]:
+    """Record the start, sleep ``ms``, record the end; return who did it."""
+    _effect(ctx, "start")
+    time.sleep(ctx.payload.get("ms", 0) / 1000)
+    _effect(ctx, "end")
+    return {"pid": os.getpid()}
+
+
+@handler("effect.polite")
+def polite(ctx: JobContext) -> None:
+    """As effect, but stops when asked."""
+    _effect(ctx, "start")
+    ctx.sleep(ctx.payload.get("ms", 0) / 1000)
+    _effect(ctx, "end")
+
+
+@handler("poison")
+def poison(ctx: JobContext) -> None:
+    """Take the whole process along."""
+    _effect(ctx, "start")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@handler("busy")
+def busy(ctx: JobContext) -> None:
+    """Compute in Python for ``ms`` without pause."""
+    _effect(ctx, "start")
+    until = time.monotonic() + ctx.payload["ms"] / 1000
+    while time.monotonic() < until:
+        pass
+
+
+@handler("hog")
+def hog(ctx: JobContext) -> None:
+    """Hold the interpreter in one call for seconds: a regular expression that backtracks."""
+    _effect(ctx, "start")
+    re.match(r"(a+)+$", "a" * ctx.payload["size"] + "b")
