@@ -1,0 +1,19 @@
+"""How gunicorn serves the web processes; the address comes from APP_API_HOST and APP_API_PORT."""
+
+import os
+
+from scheduler_project import env
+
+_host = env.text("API_HOST", "0.0.0.0")  # noqa: S104 - the specification's default
+_port = env.integer("API_PORT", 3000, at_least=1, at_most=65_535)
+
+bind = f"[{_host}]:{_port}" if ":" in _host else f"{_host}:{_port}"
+proc_name = "punctual-web"
+worker_class = "gthread"  # requests wait for the database most of their time
+threads = 8
+keepalive = 5
+graceful_timeout = 10
+control_socket_disable = True  # nobody uses it, and it needs a writable folder
+accesslog = None  # each request is an event of our own log
+# The sign of life of a worker is a file: in memory, so that a slow disk can not make it look dead.
+worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - gunicorn makes it private
