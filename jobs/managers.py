@@ -13,11 +13,11 @@ from django.db.models.functions import Now
 from jobs import sql
 from jobs.states import IN_FLIGHT, TERMINAL
 from queues.backoff import DEFAULT_RULE, JITTER, RetryRule
-from scheduler_project.lib.sql import Row, run
+from scheduler_project.lib.sql import Row, run, run_together
 from scheduler_project.lib.statements import Call
 
 if TYPE_CHECKING:
-    from jobs.models import Job, LeaderTerm, Worker
+    from jobs.models import Job, LeaderTerm, Worker  # noqa: F401 - named in the managers' type parameters
 
 
 class JobQuerySet(models.QuerySet["Job"]):
@@ -54,7 +54,10 @@ class JobQuerySet(models.QuerySet["Job"]):
 
 def _rule(override: int | None, own: Row, of_queue: Row) -> RetryRule:
     chosen = next((policy for policy in (own, of_queue) if policy[0] is not None), None)
-    rule = DEFAULT_RULE if chosen is None else RetryRule(*chosen[:5], jitter=JITTER if chosen[5] else 0.0)
+    rule = DEFAULT_RULE
+    if chosen is not None:
+        *numbers, is_spread = chosen
+        rule = replace(RetryRule(*numbers), jitter=JITTER if is_spread else 0.0)
     return rule if override is None else replace(rule, max_attempts=override)
 
 
@@ -77,6 +80,10 @@ class ClaimManager(models.Manager["Job"]):
     def settle(self, **params: object) -> Call:
         """The end of attempts."""
         return Call(sql.SETTLE, params)
+
+    def release(self) -> Call:
+        """Let go the jobs that waited for those just settled."""
+        return Call(sql.RELEASE, {})
 
     def log_lines(self, **params: object) -> Call:
         """What handlers logged."""
@@ -111,9 +118,15 @@ class ClaimManager(models.Manager["Job"]):
         """Attempts whose lease ran out, locked."""
         return run(sql.EXPIRED, {"limit": limit, "skip": list(skip), "only": only})
 
-    def cancel(self, *, ids: Sequence[str], reason: str) -> list[Row]:
-        """queued, scheduled -> cancelled; in flight: asked."""
-        return run(sql.CANCEL, {"ids": list(ids), "reason": reason})
+    def cancel(self, *, ids: Sequence[str], reason: str) -> tuple[list[Row], list[Row]]:
+        """queued, scheduled -> cancelled; in flight: asked. And the queues of jobs that were let go by it."""
+        calls = [Call(sql.CANCEL, {"ids": list(ids), "reason": reason}), Call(sql.RELEASE_OF, {"ids": list(ids)})]
+        cancelled, released = run_together(calls)
+        return cancelled, released
+
+    def release_of(self, *, ids: Sequence[str]) -> list[Row]:
+        """Let go the jobs that wait for these, if they have ended."""
+        return run(sql.RELEASE_OF, {"ids": list(ids)})
 
     def requeue(self, *, ids: Sequence[str]) -> list[Row]:
         """ended -> queued."""

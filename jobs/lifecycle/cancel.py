@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import OperationalError
 from psycopg.errors import DeadlockDetected
 
-from jobs.hints import CANCEL, hint
+from jobs.hints import CANCEL, WORK, hint
 from jobs.models import Job
 from jobs.states import JobStatus
 from scheduler_project.lib.errors import Conflict
@@ -35,15 +35,18 @@ def cancel_job(job_id: UUID, *, reason: str) -> JobStatus:
 
 def cancel_jobs(job_ids: Sequence[UUID], *, reason: str) -> dict[UUID, JobStatus]:
     """Cancel many; jobs that have ended are missing from the answer."""
-    outcome = {UUID(job_id): JobStatus(status) for job_id, status in _cancel([str(i) for i in job_ids], reason)}
+    cancelled, released = _cancel([str(i) for i in job_ids], reason)
+    outcome = {UUID(job_id): JobStatus(status) for job_id, status in cancelled}
+    for queue_id in {row[0] for row in released}:
+        hint(WORK, queue_id)
     for job_id, status in outcome.items():
         if status != JobStatus.CANCELLED:
             hint(CANCEL, str(job_id))
     return outcome
 
 
-def _cancel(ids: list[str], reason: str) -> list[Row]:
-    """One statement, tried again if it met another one head-on; not inside a caller's transaction, which is broken."""
+def _cancel(ids: list[str], reason: str) -> tuple[list[Row], list[Row]]:
+    """One round trip, tried again if it met another one head-on; not inside a caller's transaction, which is broken."""
     for attempt in range(1, TRIES + 1):
         try:
             return Job.claims.cancel(ids=ids, reason=reason)

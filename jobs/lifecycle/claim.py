@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from jobs.lease import Ending, Lease
 from jobs.decisions import Unbegun
+from jobs.lease import Ending, Lease
 from jobs.models import Job
 from queues.locks import QUEUE_LOCK_CLASS
 from scheduler_project.lib.sql import Row, run_together

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from jobs.lease import Ending, Lease
 from jobs.lifecycle.claim import Claim, claim_calls, leases_of
-from jobs.lifecycle.settle import Settled, settle_call, settled_of
+from jobs.lifecycle.settle import Settled, settle_calls, settled_of
 from jobs.lifecycle.start import start_call
 from jobs.models import Job
 from scheduler_project.lib.sql import run_together
@@ -72,13 +72,13 @@ def exchange(handover: Handover) -> Takeaway:
         calls.append(start_call(handover.begun))
     settled_at = len(calls)
     if handover.endings:
-        calls.append(settle_call(handover.endings))
+        calls += settle_calls(handover.endings)
     if handover.claim:
         calls += claim_calls(handover.claim)
     answers = run_together(calls)
     takeaway = Takeaway()
     if handover.endings:
-        takeaway.settled = settled_of(handover.endings, answers[settled_at])
+        takeaway.settled = settled_of(handover.endings, *answers[settled_at : settled_at + 2])
     if handover.claim:
         takeaway.leases = leases_of(answers[-1])
     return takeaway

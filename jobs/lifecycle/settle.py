@@ -31,14 +31,20 @@ def settle(endings: Sequence[Ending]) -> Settled:
     """
     if not endings:
         return Settled({}, [])
-    return settled_of(endings, run_together([settle_call(endings)])[0])
+    return settled_of(endings, *run_together(settle_calls(endings)))
 
 
-def settle_call(endings: Sequence[Ending]) -> Call:
-    """The statement that ends these attempts; asks for the retry rules only if one of them may be retried."""
+def settle_calls(endings: Sequence[Ending]) -> list[Call]:
+    """The two statements that end these attempts and let go the jobs that waited for them, in one transaction."""
+    return [_settle_call(endings), Job.claims.release()]
+
+
+def _settle_call(endings: Sequence[Ending]) -> Call:
+    """Asks for the retry rules only if one of the jobs may be retried."""
     now = time.monotonic()
-    # In the order of their ids, as every other statement that locks several jobs does: no deadlocks.
-    batch = sorted(endings)
+    # In the order of their ids, as every other statement that locks several jobs does: no deadlocks. Once for each
+    # token: a handler may end in the very moment in which the worker gives its job back.
+    batch = sorted({e.token: e for e in reversed(endings)}.values(), key=_place)
     retried = [e.job_id for e in batch if isinstance(e.verdict, Failed | Lost)]
     rules = Job.objects.retry_rules(retried) if retried else {}
     made = [decide(e.verdict, e.attempt_count, rules.get(e.job_id, DEFAULT_RULE)) for e in batch]
@@ -60,12 +66,19 @@ def settle_call(endings: Sequence[Ending]) -> Call:
     )
 
 
-def settled_of(endings: Sequence[Ending], rows: Sequence[Row]) -> Settled:
-    """Read the statement's answer, and wake the scheduler if a retry may be due soon."""
-    statuses = {job_id: status for job_id, status, _ in rows}
+def settled_of(endings: Sequence[Ending], rows: Sequence[Row], released: Sequence[Row]) -> Settled:
+    """Read the statements' answers, and wake whom they concern."""
+    statuses = {job_id: status for job_id, status, _ in rows if job_id is not None}
+    held = {token for _, _, token in rows}
+    for queue_id in {row[0] for row in released}:
+        hint(WORK, queue_id)
     if JobStatus.SCHEDULED.value in statuses.values():
         hint(DUE)
-    return Settled(statuses, [e for e in endings if e.job_id not in statuses])
+    return Settled(statuses, [e for e in endings if e.token not in held])
+
+
+def _place(ending: Ending) -> tuple[str, str]:
+    return ending.job_id, ending.token
 
 
 def wake_for_given_back(queue_ids: Iterable[str]) -> None:

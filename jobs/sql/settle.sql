@@ -2,7 +2,8 @@
 -- params   arrays of one length: ids, tokens, statuses (next one), outcomes (of the attempt; null = never begun, no
 --          history), used (0 or 1 attempt), delays_s (for scheduled), results, errors, stacks, reasons (of a dead
 --          letter), claimed_ats, ran_ms (null = unknown), ago_ms (since the handler ended), worker_ids
--- returns  id, status, has_dependants    of the rows whose token still held; a ghost's rows are missing
+-- returns  id, status, token    of the rows whose token still held; a ghost's rows are missing. One more row, without an
+--          id, left the ended parents in a setting of this transaction, for release.sql right behind
 -- locks    the rows until commit
 -- index    primary key of jobs. Fenced by id and token alone: the token is null in every row that is not in flight,
 --          and a status in the fence let a cached plan turn quadratic.
@@ -55,5 +56,9 @@ with ended as (
       from ended
      where status = 'dead_letter'
 )
-select id::text, status, has_dependants
+select id::text, status, token::text
+  from ended
+ union all
+select null, set_config('punctual.ended_parents', coalesce(string_agg(id::text, ',') filter (where has_dependants), ''),
+                        true), null
   from ended;

@@ -1,0 +1,130 @@
+"""The one way into the table of jobs, for every kind of submission."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from jobs.hints import DUE, WORK, hint
+from jobs.models import Job, JobDependency
+from jobs.new_job import NewJob, Parent
+from jobs.states import JobStatus
+from queues.models import Queue
+from scheduler_project.lib.errors import Conflict
+from scheduler_project.lib.sql import Row
+from scheduler_project.lib.statements import plain_array, text_array
+
+#: The scheduler looks at least this often by itself; only what is due sooner needs a hint.
+SOON_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What became of a submission; not ``is_new`` when the key was taken: then this is the first job."""
+
+    id: UUID
+    status: JobStatus
+    is_new: bool
+
+
+class Placed(NamedTuple):
+    """A job on its way into the table."""
+
+    id: UUID
+    queue: Queue
+    job: NewJob
+    payload_json: str
+    is_blocked: bool = False
+    has_dependants: bool = False
+
+
+def insert(placed: Sequence[Placed]) -> dict[UUID, JobStatus]:
+    """Insert the jobs in one statement; the statuses of those whose key was free."""
+    jobs = [item.job for item in placed]
+    rows = Job.claims.submit(
+        ids=plain_array([item.id for item in placed]),
+        project_ids=plain_array([item.queue.project_id for item in placed]),
+        queue_ids=plain_array([item.queue.pk for item in placed]),
+        job_types=text_array([job.job_type for job in jobs]),
+        payloads=text_array([item.payload_json for item in placed]),
+        priorities=plain_array([job.priority for job in jobs]),
+        run_ats=text_array([job.run_at.isoformat() if job.run_at else None for job in jobs]),
+        delays_s=plain_array([job.delay_s for job in jobs]),
+        idempotency_keys=text_array([job.idempotency_key for job in jobs]),
+        retry_policy_ids=plain_array([job.retry_policy_id for job in jobs]),
+        max_attempts=plain_array([job.max_attempts for job in jobs]),
+        scheduled_job_ids=plain_array([job.scheduled_job_id for job in jobs]),
+        batch_ids=plain_array([job.batch_id for job in jobs]),
+        trace_ids=text_array([job.trace_id for job in jobs]),
+        are_blocked=plain_array([item.is_blocked for item in placed]),
+        have_dependants=plain_array([item.has_dependants for item in placed]),
+    )
+    return {id_: JobStatus(status) for id_, status in rows}
+
+
+def add_edges(project_id: UUID, edges: Sequence[tuple[UUID, Parent]]) -> None:
+    """Write down who waits for whom."""
+    rows = [
+        JobDependency(
+            project_id=project_id, job_id=child, depends_on_job_id=parent.job_id, on_failure=parent.on_failure
+        )
+        for child, parent in {(child, parent.job_id): (child, parent) for child, parent in edges}.values()
+    ]
+    JobDependency.objects.bulk_create(rows)
+
+
+def refuse_deleted(queue: Queue) -> None:
+    """Raise Conflict for a queue that was deleted."""
+    if queue.deleted_at is not None:
+        raise Conflict(f"Queue {queue.name} was deleted; submit to another one.")
+
+
+def answers_of(placed: Sequence[Placed], inserted: dict[UUID, JobStatus]) -> list[Submitted]:
+    """The answers in order, with the first jobs of keys that were taken; wakes whom the new jobs concern."""
+    queue = placed[0].queue if placed else None
+    old = [item for item in placed if item.id not in inserted]
+    taken = _first_jobs(queue, [item.job.idempotency_key for item in old]) if queue else {}
+    answers = []
+    for item in placed:
+        if item.id in inserted:
+            answers.append(Submitted(item.id, inserted[item.id], is_new=True))
+        else:
+            first_id, status = taken[item.job.idempotency_key or ""]
+            answers.append(Submitted(first_id, status, is_new=False))
+    wake([item for item in placed if item.id in inserted], inserted)
+    return answers
+
+
+def _first_jobs(queue: Queue, keys: Sequence[str | None]) -> dict[str, tuple[UUID, JobStatus]]:
+    """The jobs that took the keys. A statement of its own: its snapshot sees what the insert waited for."""
+    if not keys:
+        return {}
+    rows = Job.objects.filter(project_id=queue.project_id, queue=queue, idempotency_key__in=keys)
+    found = {
+        str(key): (id_, JobStatus(status)) for key, id_, status in rows.values_list("idempotency_key", "id", "status")
+    }
+    missing = set(keys) - set(found)
+    if missing:
+        # Purged between the two statements, or hidden by an older snapshot of the caller's transaction.
+        raise Conflict(f"The first job of idempotency key {sorted(map(str, missing))[0]!r} can not be seen; try again.")
+    return found
+
+
+def wake(placed: Sequence[Placed], inserted: dict[UUID, JobStatus]) -> None:
+    """Tell workers and scheduler what the new jobs concern."""
+    for queue_id in {item.queue.pk for item in placed if inserted[item.id] == JobStatus.QUEUED}:
+        hint(WORK, str(queue_id))
+    delayed = [item.job for item in placed if inserted[item.id] == JobStatus.SCHEDULED and not item.is_blocked]
+    if delayed:
+        soon = datetime.now(UTC) + timedelta(seconds=SOON_S)  # only decides whether a hint is worth sending
+        if any(job.delay_s <= SOON_S if job.run_at is None else job.run_at <= soon for job in delayed):
+            hint(DUE)
+
+
+def wake_released(rows: Sequence[Row]) -> None:
+    """Wake the queues of jobs that were let go."""
+    for queue_id in {row[0] for row in rows}:
+        hint(WORK, queue_id)

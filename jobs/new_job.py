@@ -1,0 +1,106 @@
+"""A job that is to be submitted, and what is wrong with it if anything is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+from uuid import UUID
+
+from queues.models import MAX_ATTEMPTS, PRIORITY_BOUND
+from scheduler_project.lib import json_gate
+from scheduler_project.lib.errors import FieldError, ValidationFailed
+
+MAX_TYPE_CHARS = 200
+MAX_KEY_CHARS = 255
+MAX_TRACE_CHARS = 64
+MAX_PARENTS = 1_000
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = datetime(9999, 1, 1, tzinfo=UTC)
+LONGEST_DELAY_S = 10 * 366 * 86_400
+
+
+class Parent(NamedTuple):
+    """A job to wait for; ``on_failure`` says what becomes of the waiting one if it does not complete.
+
+    cancel: cancelled with the reason; run: it runs anyway; wait: it waits until the parent is retried.
+    """
+
+    job_id: UUID
+    on_failure: Literal["cancel", "run", "wait"] = "cancel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """A job to submit.
+
+    Attributes:
+        payload: any JSON value up to 1 MiB.
+        run_at: when it is due, aware; None is ``delay_s`` seconds from now by the database's clock.
+        idempotency_key: a second submission of the same key to the queue returns the first job.
+        max_attempts: instead of the policy's, 1 to 1000.
+        depends_on: jobs of the same project that must end before it begins.
+    """
+
+    job_type: str
+    payload: Any = field(default_factory=dict)
+    priority: int = 0
+    run_at: datetime | None = None
+    delay_s: float = 0.0
+    idempotency_key: str | None = None
+    retry_policy_id: UUID | None = None
+    max_attempts: int | None = None
+    trace_id: str = ""
+    scheduled_job_id: UUID | None = None
+    batch_id: UUID | None = None
+    depends_on: Sequence[Parent] = ()
+
+
+def checked(jobs: Sequence[NewJob]) -> list[str]:
+    """The payloads as JSON text, after every field of every job has passed."""
+    payloads, errors = [], []
+    for index, job in enumerate(jobs):
+        prefix = prefix_of(index, jobs)
+        try:
+            payloads.append(json_gate.encode(job.payload))
+        except json_gate.Unstorable as error:
+            errors.append(FieldError(f"{prefix}payload", str(error)))
+        errors += [FieldError(f"{prefix}{name}", text) for name, text in _complaints(job)]
+    if errors:
+        raise ValidationFailed("; ".join(f"{e.field}: {e.message}" for e in errors[:3]), errors)
+    return payloads
+
+
+def prefix_of(index: int, items: Sequence[object]) -> str:
+    """How a field of the job at ``index`` is named: with its place if there are several."""
+    return f"jobs[{index}]." if len(items) > 1 else ""
+
+
+def _complaints(job: NewJob) -> list[tuple[str, str]]:
+    found = []
+    if not _is_name(job.job_type, MAX_TYPE_CHARS):
+        found.append(("job_type", f"must be 1 to {MAX_TYPE_CHARS} printable characters without blanks"))
+    if not -PRIORITY_BOUND <= job.priority <= PRIORITY_BOUND:
+        found.append(("priority", f"must be from {-PRIORITY_BOUND} to {PRIORITY_BOUND}"))
+    if job.max_attempts is not None and not 1 <= job.max_attempts <= MAX_ATTEMPTS:
+        found.append(("max_attempts", f"must be from 1 to {MAX_ATTEMPTS}"))
+    if job.idempotency_key is not None and not _is_text(job.idempotency_key, MAX_KEY_CHARS):
+        found.append(("idempotency_key", f"must be 1 to {MAX_KEY_CHARS} printable characters"))
+    if job.trace_id and not _is_text(job.trace_id, MAX_TRACE_CHARS):
+        found.append(("trace_id", f"must be at most {MAX_TRACE_CHARS} printable characters"))
+    if job.run_at is not None and (job.run_at.utcoffset() is None or not EARLIEST <= job.run_at < LATEST):
+        found.append(("run_at", "must be a time with a zone, from 1970 to 9998"))
+    if not 0 <= job.delay_s <= LONGEST_DELAY_S:
+        found.append(("delay_s", "must be from 0 to ten years in seconds"))
+    if len(job.depends_on) > MAX_PARENTS:
+        found.append(("depends_on", f"must name at most {MAX_PARENTS:,} jobs"))
+    return found
+
+
+def _is_text(value: str, limit: int) -> bool:
+    return 0 < len(value) <= limit and value.isprintable()
+
+
+def _is_name(value: str, limit: int) -> bool:
+    return _is_text(value, limit) and " " not in value
