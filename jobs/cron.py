@@ -29,8 +29,8 @@ MACROS = {
     "@annually": "0 0 1 1 *",
 }
 _FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day of month", 1, 31), ("month", 1, 12), ("day of week", 0, 7))
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_WEEKDAYS = "sun mon tue wed thu fri sat".split()
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 _NUMBER = r"(?:\d{1,2}|[a-z]{3})"
 _ITEM = re.compile(rf"(?P<from>\*|{_NUMBER})(?:-(?P<to>{_NUMBER}))?(?:/(?P<step>\d{{1,2}}))?(?:#(?P<nth>[1-5]))?")
 #: A leap day that must also be a certain weekday comes every 28 years, and 40 around a century without one.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import zoneinfo
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,9 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
+
+# The pinned tzdata package, not the host's files, which may be years old: schedules must not depend on the host.
+zoneinfo.reset_tzpath(())
 
 LANGUAGE_CODE = "en"
 USE_I18N = False

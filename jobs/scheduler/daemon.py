@@ -11,7 +11,7 @@ from django.db import DatabaseError, InterfaceError
 from prometheus_client import start_http_server
 
 from jobs.hints import CHANNEL, DUE
-from jobs.scheduler.duties import partitions, promote, reap, workers
+from jobs.scheduler.duties import cron, partitions, promote, reap, workers
 from jobs.scheduler.duties.base import Duty
 from jobs.scheduler.leader import Leadership
 from scheduler_project.lib import logs
@@ -46,6 +46,7 @@ class SchedulerConfig:
 def duties_of(config: SchedulerConfig) -> list[Duty]:
     """All duties of a leader; made anew for each term, so that none carries over what an earlier one believed."""
     return [
+        cron.duty(config.poll_s),
         promote.duty(config.poll_s),
         reap.duty(config.reap_s),
         workers.duty(min(10.0, config.silent_s / 3), config.silent_s),
@@ -56,7 +57,9 @@ def duties_of(config: SchedulerConfig) -> list[Duty]:
 class Daemon:
     """One scheduler process."""
 
-    def __init__(self, config: SchedulerConfig, *, listen: bool, make_duties: Callable[[], list[Duty]] | None = None) -> None:
+    def __init__(
+        self, config: SchedulerConfig, *, listen: bool, make_duties: Callable[[], list[Duty]] | None = None
+    ) -> None:
         self._config = config
         self._make_duties = make_duties or (lambda: duties_of(config))
         self._leadership = Leadership(config.lock_id, config.frozen_after_s)
@@ -77,7 +80,7 @@ class Daemon:
         wait_s = 0.0
         while (message := self._signals.wait(wait_s)) is not Message.STOP:
             if message is Message.WAKE:
-                self._due["promote"] = 0.0
+                self._due["promote"] = self._due["cron"] = 0.0
             wait_s = self._turn()
         self._stop()
 

@@ -8,6 +8,7 @@ lock in the first statement, count in the second (ADR 0005).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db import connection
@@ -15,6 +16,7 @@ from django.db import connection
 from scheduler_project.lib.statements import Call, Statement
 
 Row = tuple[Any, ...]
+_NOW = Statement("now", "select clock_timestamp()")
 
 
 def run(statement: Statement, params: Mapping[str, object]) -> list[Row]:
@@ -30,6 +32,12 @@ def run_together(calls: Sequence[Call]) -> list[list[Row]]:
         while cursor.nextset():
             answers.append(_rows(cursor))
     return answers
+
+
+def database_now() -> datetime:
+    """The database's clock, which decides what is due."""
+    now: datetime = run(_NOW, {})[0][0]
+    return now
 
 
 def in_transaction() -> bool:

@@ -33,7 +33,8 @@ class Duty:
 class Batch(Protocol):
     """A lifecycle function that handles up to ``limit`` rows and says how many it did."""
 
-    def __call__(self, *, limit: int, skip: Sequence[str] = (), only: Sequence[str] | None = None) -> int: ...
+    def __call__(self, *, limit: int, skip: Sequence[str] = (), only: Sequence[str] | None = None) -> int:
+        """Handle rows."""
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ def duty(every_s: float) -> Duty:
         count = careful.run()
         metrics.PROMOTED.inc(count)
         due_s = due_in_s()
-        if due_s is None or due_s <= 0 and count == 0:
+        if due_s is None or (due_s <= 0 and count == 0):
             return every_s
         return min(every_s, max(SHORTEST_S, due_s))
 

@@ -1,0 +1,61 @@
+"""When a schedule is due: its row's rules put to ``jobs.cron``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import islice
+
+from jobs.cron import CronError, fires, parse, zone_of
+from jobs.models import ScheduledJob
+
+#: So many due times of one schedule are handled in one round; the rest in the next.
+AT_ONCE = 1_000
+
+
+def times_after(schedule: ScheduledJob, after: datetime) -> Iterator[datetime]:
+    """The due times of a schedule later than ``after``, within its start and end.
+
+    Raises:
+        CronError: the row can not be used; says why.
+    """
+    if schedule.run_once_at is not None and not schedule.cron_expression:
+        if schedule.run_once_at > after:
+            yield schedule.run_once_at
+        return
+    start = after if schedule.starts_at is None else max(after, schedule.starts_at - timedelta(microseconds=1))
+    found = fires(
+        parse(schedule.cron_expression),
+        zone_of(schedule.timezone),
+        start,
+        gap="skip" if schedule.gap_policy == ScheduledJob.GapPolicy.SKIP else "run_after",
+        repeat="both" if schedule.repeat_policy == ScheduledJob.RepeatPolicy.BOTH else "first",
+    )
+    for at in found:
+        if schedule.ends_at is not None and at > schedule.ends_at:
+            return
+        yield at
+
+
+def next_time(schedule: ScheduledJob, after: datetime) -> datetime | None:
+    """The first due time later than ``after``; None if the schedule has come to its end."""
+    return next(times_after(schedule, after), None)
+
+
+def times_until(schedule: ScheduledJob, first: datetime, until: datetime) -> list[datetime]:
+    """Up to AT_ONCE due times from the planned ``first`` to ``until``, both included."""
+    found = [first]
+    for at in islice(times_after(schedule, first), AT_ONCE - 1):
+        if at > until:
+            break
+        found.append(at)
+    return found
+
+
+def check_times(schedule: ScheduledJob) -> None:
+    """Raise CronError if the row's expression or zone can not be used."""
+    if schedule.cron_expression:
+        parse(schedule.cron_expression)
+    elif schedule.run_once_at is None:
+        raise CronError("an expression or a single moment is needed")
+    zone_of(schedule.timezone)
