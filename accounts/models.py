@@ -1,4 +1,4 @@
-"""People who sign in."""
+"""People who sign in, and their log-ins through the API."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.db import models
-from django.db.models.functions import Lower
+from django.db.models.functions import Lower, Now
 
 from scheduler_project.lib.ids import uuid7
 
@@ -45,7 +45,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     objects = UserManager()
 
     USERNAME_FIELD = "email"
-    REQUIRED_FIELDS: list[str] = []
+    REQUIRED_FIELDS = []
 
     class Meta:
         db_table = "users"
@@ -55,3 +55,24 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
+
+
+class RefreshFamily(models.Model):
+    """One log-in and all refresh tokens that came of it, each made from the one before.
+
+    Only ``current_jti`` may be exchanged. An older one that turns up was stolen or replayed: the family dies.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    user = models.ForeignKey(User, models.CASCADE, related_name="refresh_families")
+    current_jti = models.UUIDField(editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        db_table = "refresh_families"
+        verbose_name_plural = "refresh families"
+
+    def __str__(self) -> str:
+        return f"log-in of {self.created_at}"

@@ -108,7 +108,9 @@ class ApiKey(models.Model):
 
     class Meta:
         db_table = "api_keys"
-        constraints = [models.CheckConstraint(condition=Q(scope__in=["read", "submit", "manage"]), name="api_keys_scope")]
+        constraints = [
+            models.CheckConstraint(condition=Q(scope__in=["read", "submit", "manage"]), name="api_keys_scope")
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"

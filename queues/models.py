@@ -31,7 +31,9 @@ class RetryPolicy(models.Model):
     project = models.ForeignKey(Project, models.CASCADE, related_name="retry_policies")
     name = models.CharField(max_length=100)
     strategy = models.CharField(max_length=12, choices=Strategy, default=Strategy.EXPONENTIAL)
-    base_delay_ms = models.BigIntegerField(default=1_000, validators=[MinValueValidator(0), MaxValueValidator(MAX_DELAY_MS)])
+    base_delay_ms = models.BigIntegerField(
+        default=1_000, validators=[MinValueValidator(0), MaxValueValidator(MAX_DELAY_MS)]
+    )
     multiplier = models.FloatField(default=2.0, validators=[MinValueValidator(1.0), MaxValueValidator(100.0)])
     max_delay_ms = models.BigIntegerField(
         default=3_600_000, validators=[MinValueValidator(0), MaxValueValidator(MAX_DELAY_MS)]

@@ -10,8 +10,9 @@ from django.db.models.functions import Now
 from dlq.models import DeadLetter
 from dlq.services import discard
 from jobs.lifecycle.requeue import requeue_job
-from jobs.lifecycle.submit import NewJob, submit_job
+from jobs.lifecycle.submit import submit_job
 from jobs.models import Job
+from jobs.new_job import NewJob
 from scheduler_project.lib.errors import Conflict
 
 _RESOLVED = "This dead letter is resolved already."

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from jobs.lifecycle.submit import NewJob, Submitted, submit_job
+from jobs.lifecycle.submit import Submitted, submit_job
+from jobs.new_job import NewJob
 from jobs.selectors.jobs import get_first_job
 from jobs.states import JobStatus
 from queues.models import Queue

@@ -1,0 +1,89 @@
+"""REST framework: who sends a project's API key, and which actor a request speaks for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import cast
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import BooleanField, Case, Q, Value, When
+from django.db.models.functions import Now
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from accounts.models import User
+from orgs.access import Actor, Machine, Person
+from orgs.keys import DEMO, hash_key, is_well_formed
+from orgs.models import ApiKey
+from scheduler_project.lib.errors import Forbidden
+
+_SCHEME = "api-key"
+#: ``last_used_at`` is written at most this often, so that using a key does not mean writing its row.
+_USE_NOTED_EVERY = timedelta(minutes=1)
+
+
+class KeyHolder:
+    """What stands in ``request.user`` for a machine."""
+
+    is_authenticated = True
+    is_active = True
+    is_anonymous = False
+    pk: UUID | None = None
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+
+class ApiKeyAuthentication(BaseAuthentication):
+    """A machine, by ``X-API-Key`` or ``Authorization: Api-Key``. Revoked, expired and unknown keys look alike."""
+
+    def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey] | None:
+        """The key's holder; None if the request carries no key; AuthenticationFailed if it carries a bad one."""
+        key = _key_of(request)
+        if key is None:
+            return None
+        found = _find(key)
+        if found is None:
+            raise AuthenticationFailed("The API key is invalid, expired or revoked.")
+        return KeyHolder(Machine(found.pk, found.project_id, found.scope)), found
+
+    def authenticate_header(self, request: Request) -> str:
+        """For WWW-Authenticate."""
+        return 'Api-Key realm="api"'
+
+
+def actor_of(request: Request) -> Actor:
+    """Whom an authenticated request speaks for."""
+    who: object = request.user
+    return who.machine if isinstance(who, KeyHolder) else Person(cast("User", who).pk)
+
+
+def person_of(request: Request) -> Person:
+    """The user behind a request; Forbidden for machines, where the specification wants a person."""
+    actor = actor_of(request)
+    if isinstance(actor, Machine):
+        raise Forbidden("An API key can not do this; sign in.")
+    return actor
+
+
+def _key_of(request: Request) -> str | None:
+    key = request.headers.get("X-API-Key")
+    if key is not None:
+        return key.strip()
+    scheme, _, rest = request.headers.get("Authorization", "").partition(" ")
+    return rest.strip() if scheme.lower() == _SCHEME else None
+
+
+def _find(key: str) -> ApiKey | None:
+    """The key's row, if it may be used now. One query; nothing is cached, so revoking works at once everywhere."""
+    if not is_well_formed(key) or (settings.IS_PRODUCTION and key.startswith(DEMO)):
+        return None
+    usable = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), key_hash=hash_key(key))
+    usable = usable.filter(revoked_at=None, project__deleted_at=None)
+    noted = When(last_used_at__gt=Now() - _USE_NOTED_EVERY, then=Value(True))
+    found = usable.annotate(is_use_noted=Case(noted, default=False, output_field=BooleanField())).first()
+    if found is not None and not found.is_use_noted:
+        ApiKey.objects.filter(pk=found.pk).update(last_used_at=Now())
+    return found

@@ -1,0 +1,77 @@
+"""Shapes of queues and retry policies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from queues.models import RetryPolicy
+from queues.services import MAX_NAME_CHARS, MAX_REASON_CHARS
+from scheduler_project.lib.rest.fields import AnyJson, Bool, Choice, Id, Input, Number, Text, Whole
+from scheduler_project.lib.rest.paging import PageQuery
+
+# The numbers' bounds stand in queues.bounds, which answers for both doors.
+
+
+class QueueInput(Input):
+    project_id = Id(required=False)
+    name = Text(max_length=MAX_NAME_CHARS)
+    priority = Whole(required=False)
+    max_concurrency = Whole(required=False, allow_null=True)
+    visibility_timeout_secs = Whole(required=False)
+    default_retry_policy_id = Id(required=False, allow_null=True)
+    rate_limit = Whole(required=False, allow_null=True)
+    rate_period_secs = Whole(required=False, allow_null=True)
+
+
+class PauseInput(Input):
+    reason = Text(max_length=MAX_REASON_CHARS, default="", allow_blank=True)
+
+
+class RetryPolicyInput(Input):
+    project_id = Id(required=False)
+    name = Text(max_length=MAX_NAME_CHARS)
+    strategy = Choice(choices=RetryPolicy.Strategy.values, required=False)
+    base_delay_ms = Whole(required=False)
+    multiplier = Number(required=False)
+    max_delay_ms = Whole(required=False)
+    max_attempts = Whole(required=False)
+    jitter = Bool(required=False, default=True)
+
+
+class OfProjectQuery(PageQuery):
+    project_id = Id(required=False)
+
+
+class QueueOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    project_id = serializers.UUIDField()
+    name = serializers.CharField()
+    priority = serializers.IntegerField()
+    max_concurrency = serializers.IntegerField()
+    is_paused = serializers.BooleanField()
+    paused_reason = serializers.CharField()
+    visibility_timeout_secs = serializers.IntegerField()
+    default_retry_policy_id = serializers.UUIDField()
+    rate_limit = serializers.IntegerField()
+    rate_period_secs = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+
+class QueueWithDepthOutput(QueueOutput):
+    depth = AnyJson()
+
+
+class RetryPolicyOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    project_id = serializers.UUIDField()
+    name = serializers.CharField()
+    strategy = serializers.CharField()
+    base_delay_ms = serializers.IntegerField()
+    multiplier = serializers.FloatField()
+    max_delay_ms = serializers.IntegerField()
+    max_attempts = serializers.IntegerField()
+    jitter = serializers.BooleanField()
+    created_at = serializers.DateTimeField()

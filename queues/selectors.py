@@ -1,0 +1,69 @@
+"""What an actor sees of queues and retry policies."""
+
+from __future__ import annotations
+
+import unicodedata
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from orgs.access import Actor, Machine, get_visible, visible
+from orgs.models import Role
+from queues.models import Queue, RetryPolicy
+from scheduler_project.lib.errors import NotFound, ValidationFailed
+
+PATH_FORM = "write organization/project/queue"
+
+
+def list_queues(actor: Actor, project_id: UUID | None = None) -> QuerySet[Queue]:
+    """The queues an actor sees, newest first, each with his role as ``actor_role``."""
+    queues = visible(Queue.objects.filter(deleted_at=None), actor, "project").order_by("-id")
+    return queues if project_id is None else queues.filter(project_id=project_id)
+
+
+def get_queue(actor: Actor, queue_id: UUID, *, needs: Role) -> Queue:
+    """One queue. Raises NotFound or Forbidden."""
+    return get_visible(Queue.objects.filter(pk=queue_id, deleted_at=None), actor, "project", needs=needs, what="queue")
+
+
+def get_queue_by_path(actor: Actor, path: str, *, needs: Role) -> Queue:
+    """One queue by its written form, see ``find_queue_by_path``. The holder of a key may leave out its project.
+
+    Raises:
+        ValidationFailed: the form is not complete enough for this actor.
+        NotFound, Forbidden: as ``get_queue``.
+    """
+    queues = queues_at(path)
+    if path.count("/") < 2 and not isinstance(actor, Machine):
+        raise ValidationFailed.of("queue", PATH_FORM)
+    if queues is None:
+        raise NotFound("There is no such queue.")
+    return get_visible(queues, actor, "project", needs=needs, what="queue")
+
+
+def find_queue_by_path(path: str) -> Queue | None:
+    """The queue that ``organization/project/queue`` names, by the slugs and the queue's name; None if there is none."""
+    queues = queues_at(path) if path.count("/") == 2 else None
+    return None if queues is None else queues.first()
+
+
+def queues_at(path: str) -> QuerySet[Queue] | None:
+    """The queues that end in these parts: one for three parts, one in each project for fewer; None for a bad form."""
+    parts = unicodedata.normalize("NFC", path).split("/")
+    if not 1 <= len(parts) <= 3 or not all(parts):
+        return None
+    names = ("name", "project__slug", "project__organization__slug")
+    wanted = dict(zip(names, reversed(parts), strict=False))
+    return Queue.objects.filter(**wanted, deleted_at=None, project__deleted_at=None)
+
+
+def list_retry_policies(actor: Actor, project_id: UUID | None = None) -> QuerySet[RetryPolicy]:
+    """The policies an actor sees, newest first, each with his role as ``actor_role``."""
+    policies = visible(RetryPolicy.objects.all(), actor, "project").order_by("-id")
+    return policies if project_id is None else policies.filter(project_id=project_id)
+
+
+def get_retry_policy(actor: Actor, policy_id: UUID, *, needs: Role) -> RetryPolicy:
+    """One policy. Raises NotFound or Forbidden."""
+    policies = RetryPolicy.objects.filter(pk=policy_id)
+    return get_visible(policies, actor, "project", needs=needs, what="retry policy")

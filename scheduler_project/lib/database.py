@@ -1,0 +1,36 @@
+"""Is the database there, and is it ours as the code expects it?"""
+
+from __future__ import annotations
+
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+_is_migrated = False
+
+
+def find_problem() -> str | None:
+    """Why the database can not be worked with now, None if it can.
+
+    Migrations are compared until they were complete once: they are not taken back under a running process.
+    """
+    global _is_migrated
+    try:
+        connection.ensure_connection()
+        if not connection.is_usable():
+            connection.close()
+            return "the database does not answer"
+        if not _is_migrated:
+            executor = MigrationExecutor(connection)
+            pending = executor.migration_plan(executor.loader.graph.leaf_nodes())
+            if pending:
+                return f"{len(pending)} migrations are not applied: run manage.py migrate"
+            _is_migrated = True
+    except DatabaseError as error:
+        connection.close()
+        return f"the database can not be reached ({type(error).__name__})"
+    return None
+
+
+def drop_broken_connection() -> None:
+    """Close this thread's connection if it is no longer usable; the next statement opens a new one."""
+    connection.close_if_unusable_or_obsolete()

@@ -1,0 +1,196 @@
+"""Every path and method of the API, tried by everybody: the exact answer each one gets."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from django.urls import URLPattern, URLResolver
+
+from dlq.models import DeadLetter
+from jobs.decisions import Failed
+from jobs.lease import Ending
+from jobs.lifecycle.settle import settle
+from orgs.models import ApiKey
+from queues.services import create_retry_policy
+from scheduler_project.lib.ids import uuid7
+from scheduler_project.urls import api as api_patterns
+from tests.factories import claim_one, make_job, make_project, path_of
+from tests.personas import Api, make_key
+
+WHO = (
+    "anonymous", "stranger", "viewer", "member", "manager", "owner",
+    "wrong_key", "read_key", "submit_key", "manage_key", "foreign_key",
+)  # fmt: skip
+PUBLIC_REFUSED = "401 401 401 401 401 401  401 401 401 401 401"
+PERSONS_LIST = "401 200 200 200 200 200  401 403 403 403 403"
+ANYBODYS_LIST = "401 200 200 200 200 200  401 200 200 200 200"
+READ = "401 404 200 200 200 200  401 200 200 200 404"
+WALK = {
+    ("POST", "auth/register"): "201 201 201 201 201 201  201 201 201 201 201",
+    ("POST", "auth/login"): PUBLIC_REFUSED,
+    ("POST", "auth/refresh"): PUBLIC_REFUSED,
+    ("GET", "organizations"): PERSONS_LIST,
+    ("POST", "organizations"): "401 201 201 201 201 201  401 403 403 403 403",
+    ("GET", "projects"): PERSONS_LIST,
+    ("POST", "projects"): "401 404 403 403 201 201  401 403 403 403 403",
+    ("GET", "projects/<project_id>"): "401 404 200 200 200 200  401 403 403 403 403",
+    ("DELETE", "projects/<project_id>"): "401 404 403 403 204 204  401 403 403 403 403",
+    ("GET", "queues"): ANYBODYS_LIST,
+    ("POST", "queues"): "401 404 403 403 201 201  401 403 403 201 404",
+    ("GET", "queues/<queue_id>"): READ,
+    ("DELETE", "queues/<queue_id>"): "401 404 403 403 204 204  401 403 403 204 404",
+    ("POST", "queues/<queue_id>/pause"): "401 404 403 403 200 200  401 403 403 200 404",
+    ("POST", "queues/<queue_id>/resume"): "401 404 403 403 200 200  401 403 403 200 404",
+    ("GET", "retry-policies"): ANYBODYS_LIST,
+    ("POST", "retry-policies"): "401 404 403 403 201 201  401 403 403 201 404",
+    ("GET", "retry-policies/<policy_id>"): READ,
+    ("DELETE", "retry-policies/<policy_id>"): "401 404 403 403 204 204  401 403 403 204 404",
+    ("GET", "jobs"): ANYBODYS_LIST,
+    ("POST", "jobs"): "401 404 403 201 201 201  401 403 201 201 404",
+    ("GET", "jobs/<job_id>"): READ,
+    ("POST", "jobs/<job_id>/cancel"): "401 404 403 200 200 200  401 403 200 200 404",
+    ("GET", "jobs/<job_id>/executions"): READ,
+    ("GET", "jobs/<job_id>/logs"): READ,
+    ("GET", "dead-letter"): ANYBODYS_LIST,
+    ("GET", "dead-letter/<letter_id>"): READ,
+    ("POST", "dead-letter/<letter_id>/resolve"): "401 404 403 200 200 200  401 403 200 200 404",
+    ("GET", "workers"): PERSONS_LIST,
+}
+STEPS = [
+    pytest.param(method, path, who, int(status), id=f"{method} {path} {who}")
+    for (method, path), statuses in WALK.items()
+    for who, status in zip(WHO, statuses.split(), strict=True)
+]
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def speaker(request, who, db):
+    scopes = {"read_key": ApiKey.Scope.READ, "submit_key": ApiKey.Scope.SUBMIT, "manage_key": ApiKey.Scope.MANAGE}
+    if who == "anonymous":
+        return Api()
+    if who == "wrong_key":
+        return Api(key="pk_live_" + "0" * 36)
+    if who == "foreign_key":
+        return Api(key=make_key(make_project()))
+    if who in scopes:
+        return Api(key=make_key(request.getfixturevalue("project"), scopes[who]))
+    return Api(request.getfixturevalue("outsider" if who == "stranger" else who))
+
+
+@pytest.fixture
+def things(queue):
+    """One of each, and what a body that makes another one says."""
+    project = queue.project
+    job = make_job(queue, max_attempts=1)
+    settle([Ending.of(claim_one(queue), Failed("x"), str(uuid7()))])
+    letter = DeadLetter.objects.get(job_id=job.pk)
+    policy = create_retry_policy(project, name="p")
+    ids = {"project_id": project.pk, "policy_id": policy.pk, "letter_id": letter.pk, "queue_id": queue.pk}
+    return {name: str(value) for name, value in ids.items()} | {"org_id": str(project.organization_id)}
+
+
+def _body(path: str, things) -> dict[str, object]:
+    name = f"new {next(_numbers)}"
+    return {
+        "auth/register": {"email": f"new{next(_numbers)}@example.com", "password": "one good password"},
+        "auth/login": {"email": "nobody@example.com", "password": "x"},
+        "auth/refresh": {"refresh": "x"},
+        "organizations": {"name": name},
+        "projects": {"name": name, "org_id": things["org_id"]},
+        "queues": {"name": name, "project_id": things["project_id"]},
+        "retry-policies": {"name": name, "project_id": things["project_id"]},
+        "jobs": {"queue_id": things["queue_id"], "job_type": "noop"},
+        "dead-letter/<letter_id>/resolve": {"action": "discarded"},
+    }.get(path, {})
+
+
+def _send(speaker, method: str, path: str, ids, body) -> Any:
+    for name, value in ids.items():
+        path = path.replace(f"<{name}>", value)
+    return speaker.post(path, body) if method == "POST" else speaker.send(method, path)
+
+
+@pytest.mark.parametrize(("method", "path", "who", "status"), STEPS)
+def test_everybody_gets_exactly_what_is_due(method, path, who, status, speaker, things, queue):
+    ids = dict(things)
+    if "<job_id>" in path:
+        ids["job_id"] = str(make_job(queue).pk)
+
+    answer = _send(speaker, method, path, ids, _body(path, things))
+
+    assert answer.status_code == status, answer.content
+    if status == 404:
+        unknown = {name: str(uuid7()) for name in ids}
+        nowhere = _send(speaker, method, path, unknown, {**_body(path, {**things, **unknown})})
+        assert nowhere.status_code == 404
+        assert nowhere.content == answer.content
+
+
+def test_no_path_and_no_method_is_missing_from_the_walk():
+    assert set(_routes(api_patterns)) == set(WALK)
+
+
+def _routes(patterns, prefix: str = ""):
+    for pattern in patterns:
+        route = prefix + str(pattern.pattern).replace("<uuid:", "<")
+        if isinstance(pattern, URLResolver):
+            yield from _routes(pattern.url_patterns, route)
+        elif isinstance(pattern, URLPattern):
+            view: Any = pattern.callback.__dict__["view_class"]
+            yield from (
+                (method.upper(), route) for method in ("get", "post", "put", "patch", "delete") if hasattr(view, method)
+            )
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("jobs", "queue_id"),
+        ("dead-letter", "queue_id"),
+        ("queues", "project_id"),
+        ("retry-policies", "project_id"),
+        ("projects", "org_id"),
+    ],
+)
+def test_filters_by_what_is_not_seen_are_a_404_as_for_unknown_ids(as_outsider, things, path, query):
+    foreign, unknown = as_outsider.get(path, **{query: things[query]}), as_outsider.get(path, **{query: uuid7()})
+
+    assert foreign.status_code == unknown.status_code == 404
+    assert foreign.content == unknown.content
+
+
+def test_the_path_of_a_foreign_queue_looks_unknown(as_outsider, queue):
+    foreign = as_outsider.post("jobs", {"queue": path_of(queue), "job_type": "noop"})
+    unknown = as_outsider.post("jobs", {"queue": f"{path_of(queue)}x", "job_type": "noop"})
+
+    assert foreign.status_code == unknown.status_code == 404
+    assert foreign.content == unknown.content
+
+
+def test_lists_show_nothing_of_others(as_outsider, things):
+    for path in ("jobs", "dead-letter", "queues", "retry-policies", "projects"):
+        assert as_outsider.get(path).json()["items"] == [], path
+
+
+def test_a_lost_membership_ends_access_at_once(as_member, member, queue):
+    assert as_member.get(f"queues/{queue.pk}").status_code == 200
+    member.memberships.all().delete()
+
+    assert as_member.get(f"queues/{queue.pk}").status_code == 404
+
+
+def test_a_changed_role_counts_at_once(as_member, member, queue):
+    member.memberships.update(role="viewer")
+
+    assert as_member.post("jobs", {"queue_id": str(queue.pk), "job_type": "noop"}).status_code == 403
+
+
+def test_two_memberships_do_not_mix(as_member, member, queue, outsider):
+    """An owner elsewhere is no owner here, and rows do not appear twice."""
+    outsider.memberships.get().organization.members.create(user=member, role="owner")
+
+    assert as_member.post(f"queues/{queue.pk}/pause").status_code == 403
+    assert len(as_member.get("queues").json()["items"]) == 1
