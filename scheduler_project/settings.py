@@ -141,7 +141,8 @@ TIME_ZONE = "UTC"
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "build" / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-WHITENOISE_USE_FINDERS = True
+# Outside production files are served as they lie; in production collectstatic puts them into STATIC_ROOT.
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not IS_PRODUCTION
 
 # -- security -------------------------------------------------------------------------------------------------
 SECURE_SSL_REDIRECT = env.boolean("SSL_REDIRECT", default=IS_PRODUCTION)

@@ -27,7 +27,17 @@ class Submitted:
 
     id: UUID
     status: JobStatus
+    run_at: datetime
+    created_at: datetime
     is_new: bool
+
+
+class Stored(NamedTuple):
+    """What the database made of a job."""
+
+    status: JobStatus
+    run_at: datetime
+    created_at: datetime
 
 
 class Placed(NamedTuple):
@@ -41,8 +51,8 @@ class Placed(NamedTuple):
     has_dependants: bool = False
 
 
-def insert(placed: Sequence[Placed]) -> dict[UUID, JobStatus]:
-    """Insert the jobs in one statement; the statuses of those whose key was free."""
+def insert(placed: Sequence[Placed]) -> dict[UUID, Stored]:
+    """Insert the jobs in one statement; what became of those whose key was free."""
     jobs = [item.job for item in placed]
     rows = Job.claims.submit(
         ids=plain_array([item.id for item in placed]),
@@ -62,7 +72,7 @@ def insert(placed: Sequence[Placed]) -> dict[UUID, JobStatus]:
         are_blocked=plain_array([item.is_blocked for item in placed]),
         have_dependants=plain_array([item.has_dependants for item in placed]),
     )
-    return {id_: JobStatus(status) for id_, status in rows}
+    return {id_: Stored(JobStatus(status), run_at, created_at) for id_, status, run_at, created_at in rows}
 
 
 def add_edges(project_id: UUID, edges: Sequence[tuple[UUID, Parent]]) -> None:
@@ -82,7 +92,7 @@ def refuse_deleted(queue: Queue) -> None:
         raise Conflict(f"Queue {queue.name} was deleted; submit to another one.")
 
 
-def answers_of(placed: Sequence[Placed], inserted: dict[UUID, JobStatus]) -> list[Submitted]:
+def answers_of(placed: Sequence[Placed], inserted: dict[UUID, Stored]) -> list[Submitted]:
     """The answers in order, with the first jobs of keys that were taken; wakes whom the new jobs concern."""
     queue = placed[0].queue if placed else None
     old = [item for item in placed if item.id not in inserted]
@@ -90,21 +100,23 @@ def answers_of(placed: Sequence[Placed], inserted: dict[UUID, JobStatus]) -> lis
     answers = []
     for item in placed:
         if item.id in inserted:
-            answers.append(Submitted(item.id, inserted[item.id], is_new=True))
+            answers.append(Submitted(item.id, *inserted[item.id], is_new=True))
         else:
-            first_id, status = taken[item.job.idempotency_key or ""]
-            answers.append(Submitted(first_id, status, is_new=False))
+            answers.append(taken[item.job.idempotency_key or ""])
     wake([item for item in placed if item.id in inserted], inserted)
     return answers
 
 
-def _first_jobs(queue: Queue, keys: Sequence[str | None]) -> dict[str, tuple[UUID, JobStatus]]:
+def _first_jobs(queue: Queue, keys: Sequence[str | None]) -> dict[str, Submitted]:
     """The jobs that took the keys. A statement of its own: its snapshot sees what the insert waited for."""
     if not keys:
         return {}
     rows = Job.objects.filter(project_id=queue.project_id, queue=queue, idempotency_key__in=keys)
     found = {
-        str(key): (id_, JobStatus(status)) for key, id_, status in rows.values_list("idempotency_key", "id", "status")
+        str(key): Submitted(id_, JobStatus(status), run_at, created_at, is_new=False)
+        for key, id_, status, run_at, created_at in rows.values_list(
+            "idempotency_key", "id", "status", "run_at", "created_at"
+        )
     }
     missing = set(keys) - set(found)
     if missing:
@@ -113,11 +125,11 @@ def _first_jobs(queue: Queue, keys: Sequence[str | None]) -> dict[str, tuple[UUI
     return found
 
 
-def wake(placed: Sequence[Placed], inserted: dict[UUID, JobStatus]) -> None:
+def wake(placed: Sequence[Placed], inserted: dict[UUID, Stored]) -> None:
     """Tell workers and scheduler what the new jobs concern."""
-    for queue_id in {item.queue.pk for item in placed if inserted[item.id] == JobStatus.QUEUED}:
+    for queue_id in {item.queue.pk for item in placed if inserted[item.id].status == JobStatus.QUEUED}:
         hint(WORK, str(queue_id))
-    delayed = [item.job for item in placed if inserted[item.id] == JobStatus.SCHEDULED and not item.is_blocked]
+    delayed = [item.job for item in placed if inserted[item.id].status == JobStatus.SCHEDULED and not item.is_blocked]
     if delayed:
         soon = datetime.now(UTC) + timedelta(seconds=SOON_S)  # only decides whether a hint is worth sending
         if any(job.delay_s <= SOON_S if job.run_at is None else job.run_at <= soon for job in delayed):

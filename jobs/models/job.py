@@ -71,10 +71,10 @@ class Job(models.Model):
         default_manager_name = "objects"
         indexes = [
             models.Index(fields=["queue", "-id"], name="jobs_of_queue"),
-            models.Index(
-                fields=["run_at", "id"], condition=Q(status="scheduled", is_blocked=False), name="jobs_due"
-            ),
+            models.Index(fields=["run_at", "id"], condition=Q(status="scheduled", is_blocked=False), name="jobs_due"),
             models.Index(fields=["queue"], condition=Q(status__in=["claimed", "running"]), name="jobs_in_flight"),
+            models.Index(fields=["queue"], condition=Q(status="scheduled", is_blocked=True), name="jobs_blocked"),
+            models.Index(fields=["retry_policy"], condition=Q(retry_policy__isnull=False), name="jobs_of_policy"),
             models.Index(
                 fields=["queue", "status", "-id"],
                 condition=Q(status__in=["failed", "dead_letter", "cancelled"]),

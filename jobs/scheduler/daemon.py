@@ -11,7 +11,7 @@ from django.db import DatabaseError, InterfaceError
 from prometheus_client import start_http_server
 
 from jobs.hints import CHANNEL, DUE
-from jobs.scheduler.duties import cron, partitions, promote, reap, workers
+from jobs.scheduler.duties import batches, cron, partitions, promote, reap, workers
 from jobs.scheduler.duties.base import Duty
 from jobs.scheduler.leader import Leadership
 from scheduler_project.lib import logs
@@ -22,6 +22,8 @@ from scheduler_project.lib.signals import Message, SignalPipe
 log = logs.get(__name__)
 
 STANDBY_S = 0.25
+#: The duties that a hint is for.
+WOKEN = ("cron", "promote", "batches")
 LOOK_FOR_FROZEN_S = 1.0
 LONGEST_PAUSE_S = 2.0
 
@@ -48,6 +50,7 @@ def duties_of(config: SchedulerConfig) -> list[Duty]:
     return [
         cron.duty(config.poll_s),
         promote.duty(config.poll_s),
+        batches.duty(config.poll_s),
         reap.duty(config.reap_s),
         workers.duty(min(10.0, config.silent_s / 3), config.silent_s),
         partitions.duty(3600.0),
@@ -80,7 +83,7 @@ class Daemon:
         wait_s = 0.0
         while (message := self._signals.wait(wait_s)) is not Message.STOP:
             if message is Message.WAKE:
-                self._due["promote"] = self._due["cron"] = 0.0
+                self._due.update(dict.fromkeys(WOKEN, 0.0))
             wait_s = self._turn()
         self._stop()
 

@@ -23,17 +23,15 @@ _FOREIGN_POLICY = {
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The job that stands for a submission: the new one, or the first of its idempotency key.
-
-    ``run_at`` of a new job is the time that was asked for, None if it was "at once" or a delay.
-    """
+    """The job that stands for a submission: the new one, or the first of its idempotency key."""
 
     id: UUID
     queue_id: UUID
     job_type: str
     status: str
     priority: int
-    run_at: datetime | None
+    run_at: datetime
+    created_at: datetime
     idempotency_key: str | None
     trace_id: str
     attempt: int
@@ -63,7 +61,8 @@ def _new(queue: Queue, job: NewJob, submitted: Submitted) -> Receipt:
         job_type=job.job_type,
         status=JobStatus(submitted.status).value,
         priority=job.priority,
-        run_at=job.run_at,
+        run_at=submitted.run_at,
+        created_at=submitted.created_at,
         idempotency_key=job.idempotency_key,
         trace_id=job.trace_id,
         attempt=0,
@@ -83,6 +82,7 @@ def _first(job: NewJob, submitted: Submitted) -> Receipt:
         status=first.status,
         priority=first.priority,
         run_at=first.run_at,
+        created_at=first.created_at,
         idempotency_key=first.idempotency_key,
         trace_id=first.trace_id,
         attempt=first.attempt,

@@ -1,6 +1,6 @@
 -- submit.sql: insert new jobs, as queued or, if their time is to come or they must wait for another, as scheduled
 -- params   one array per column, all of one length; run_ats null means delay_s seconds from now (0 = at once)
--- returns  id, status    without the rows whose idempotency key was taken already
+-- returns  id, status, run_at, created_at    without the rows whose idempotency key was taken already
 -- locks    none but the new rows; waits for a running submission of the same key
 -- index    jobs_idempotency_key decides which of two is the first
 insert into jobs (id, project_id, queue_id, job_type, payload, priority, status, run_at, idempotency_key,
@@ -20,4 +20,4 @@ select item.id, item.project_id, item.queue_id, item.job_type, item.payload::jso
  cross join lateral (
        select coalesce(item.run_at, statement_timestamp() + make_interval(secs => item.delay_s)) as at) as due
     on conflict (project_id, queue_id, idempotency_key) where idempotency_key is not null do nothing
-returning id, status;
+returning id, status, run_at, created_at;

@@ -65,7 +65,9 @@ class Careful:
             if session() is None:
                 raise  # not a bad row: the database is away
             log.warning("batch_refused", duty=self.name, error=str(error).splitlines()[0])
-        return sum(self._alone(id_) for id_ in self.ids(self.limit) if id_ not in self._aside)
+        # Those set aside still stand at the head of the list: look past them.
+        found = self.ids(self.limit + len(self._aside))
+        return sum(self._alone(id_) for id_ in found if id_ not in self._aside)
 
     def _alone(self, id_: str) -> int:
         try:
