@@ -211,7 +211,7 @@ def _range(found: re.Match[str], name: str, low: int, high: int) -> range:
         raise CronError(f"{name}: {item!r}: a range needs two numbers")
     first = low if found["from"] == "*" else _number(found["from"], name)
     last = _number(found["to"], name) if found["to"] else first
-    if name == "day of week" and found["to"] in ("0", "sun"):
+    if name == "day of week" and last == 0 and first > 0:
         last = 7  # sat-sun
     if not (low <= first <= high and low <= last <= high):
         raise CronError(f"{name}: {item!r} is out of bounds; {low} to {high} is allowed")

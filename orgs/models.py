@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from scheduler_project.lib.ids import uuid7
+
+MAX_RETENTION_DAYS = 3_650
 
 
 class Role(models.TextChoices):
@@ -71,10 +74,20 @@ class Project(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(auto_now=True)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+    retention_days = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_RETENTION_DAYS)],
+        help_text="Ended jobs move to the archive after so many days; empty: as the installation is set.",
+    )
 
     class Meta:
         db_table = "projects"
         constraints = [
+            models.CheckConstraint(
+                condition=Q(retention_days=None) | Q(retention_days__range=(1, MAX_RETENTION_DAYS)),
+                name="projects_retention_days",
+            ),
             models.UniqueConstraint(
                 fields=["organization", "slug"], condition=Q(deleted_at=None), name="projects_slug_in_organization"
             ),

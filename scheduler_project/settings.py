@@ -67,6 +67,9 @@ SCHEDULER_LEASE_REAPER_INTERVAL_SECS = env.integer(
 )
 SCHEDULER_ADVISORY_LOCK_ID = env.integer("SCHEDULER_ADVISORY_LOCK_ID", 42, at_least=1, at_most=2**62)
 LISTEN = env.boolean("LISTEN", default=True)  # false: poll only, for poolers that swallow LISTEN
+RETENTION_DAYS = env.integer("RETENTION_DAYS", 30, at_least=1, at_most=3_650)
+LOG_RETENTION_DAYS = env.integer("LOG_RETENTION_DAYS", 90, at_least=1, at_most=3_650)
+ARCHIVE_RETENTION_DAYS = env.integer("ARCHIVE_RETENTION_DAYS", 365, at_least=1, at_most=36_500)
 HANDLER_MODULES = env.names("HANDLER_MODULES")
 
 # -- Django ---------------------------------------------------------------------------------------------------

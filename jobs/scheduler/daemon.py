@@ -11,7 +11,7 @@ from django.db import DatabaseError, InterfaceError
 from prometheus_client import start_http_server
 
 from jobs.hints import CHANNEL, DUE
-from jobs.scheduler.duties import batches, cron, partitions, promote, reap, workers
+from jobs.scheduler.duties import batches, cron, partitions, promote, reap, retain, workers
 from jobs.scheduler.duties.base import Duty
 from jobs.scheduler.leader import Leadership
 from scheduler_project.lib import logs
@@ -54,6 +54,7 @@ def duties_of(config: SchedulerConfig) -> list[Duty]:
         reap.duty(config.reap_s),
         workers.duty(min(10.0, config.silent_s / 3), config.silent_s),
         partitions.duty(3600.0),
+        retain.duty(600.0),
     ]
 
 

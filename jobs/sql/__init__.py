@@ -6,11 +6,13 @@ from scheduler_project.lib.statements import load
 
 _HERE = Path(__file__).parent
 
+ARCHIVE = load(_HERE, "archive")
 BEAT = load(_HERE, "beat")
 CANCEL = load(_HERE, "cancel")
 CLAIM = load(_HERE, "claim")
 CLAIMED_UNKNOWN = load(_HERE, "claimed_unknown")
 DEPOSE = load(_HERE, "depose")
+DROP_MONTHS = load(_HERE, "drop_months")
 DUE_NEXT = load(_HERE, "due_next")
 ENSURE_MONTHS = load(_HERE, "ensure_months")
 EXPIRED = load(_HERE, "expired")

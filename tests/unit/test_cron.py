@@ -119,3 +119,19 @@ def test_preview_notes_the_clock_change() -> None:
     assert "forward by 1 h" in rows[0].note
     assert "skipped that day" in rows[0].note
     assert rows[1].note == ""
+
+
+@pytest.mark.parametrize(
+    ("field", "days"),
+    [
+        ("0-0", {0}),
+        ("sun", {0}),
+        ("7", {0}),
+        ("sat-sun", {6, 0}),
+        ("5-0", {5, 6, 0}),
+        ("0-7", set(range(7))),
+        ("7-7", {0}),
+    ],
+)
+def test_weekdays_are_read_as_people_write_them(field: str, days: set[int]) -> None:
+    assert parse(f"0 0 1 1 {field}").weekdays == days
