@@ -48,6 +48,10 @@ ARROWS: dict[tuple[JobStatus | None, JobStatus], str] = {
     (JobStatus.DEAD_LETTER, JobStatus.QUEUED): "requeue",
     (JobStatus.COMPLETED, JobStatus.QUEUED): "requeue",
     (JobStatus.CANCELLED, JobStatus.QUEUED): "requeue",
+    # Beyond the specification's table: run again together with a job it waits for. (failed -> scheduled is above.)
+    (JobStatus.DEAD_LETTER, JobStatus.SCHEDULED): "requeue",
+    (JobStatus.COMPLETED, JobStatus.SCHEDULED): "requeue",
+    (JobStatus.CANCELLED, JobStatus.SCHEDULED): "requeue",
 }
 
 

@@ -64,3 +64,9 @@ def hog(ctx: JobContext) -> None:
     """Hold the interpreter in one call for seconds: a regular expression that backtracks."""
     _effect(ctx, "start")
     re.match(r"(a+)+$", "a" * ctx.payload["size"] + "b")
+
+
+@handler("sum")
+def sum_of_parents(ctx: JobContext) -> int:
+    """Add up what the parents returned."""
+    return sum(ctx.parent_results().values())

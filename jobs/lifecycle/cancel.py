@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from uuid import UUID
-
-from django.db import OperationalError
-from psycopg.errors import DeadlockDetected
 
 from jobs.hints import CANCEL, WORK, hint
 from jobs.models import Job
 from jobs.states import JobStatus
 from scheduler_project.lib.errors import Conflict
-from scheduler_project.lib.sql import Row, in_transaction
-
-TRIES = 5
+from scheduler_project.lib.sql import past_deadlocks
 
 
 def cancel_job(job_id: UUID, *, reason: str) -> JobStatus:
@@ -35,7 +29,8 @@ def cancel_job(job_id: UUID, *, reason: str) -> JobStatus:
 
 def cancel_jobs(job_ids: Sequence[UUID], *, reason: str) -> dict[UUID, JobStatus]:
     """Cancel many; jobs that have ended are missing from the answer."""
-    cancelled, released = _cancel([str(i) for i in job_ids], reason)
+    ids = [str(job_id) for job_id in job_ids]
+    cancelled, released = past_deadlocks(lambda: Job.claims.cancel(ids=ids, reason=reason))
     outcome = {UUID(job_id): JobStatus(status) for job_id, status in cancelled}
     for queue_id in {row[0] for row in released}:
         hint(WORK, queue_id)
@@ -45,13 +40,7 @@ def cancel_jobs(job_ids: Sequence[UUID], *, reason: str) -> dict[UUID, JobStatus
     return outcome
 
 
-def _cancel(ids: list[str], reason: str) -> tuple[list[Row], list[Row]]:
-    """One round trip, tried again if it met another one head-on; not inside a caller's transaction, which is broken."""
-    for attempt in range(1, TRIES + 1):
-        try:
-            return Job.claims.cancel(ids=ids, reason=reason)
-        except OperationalError as error:
-            if not isinstance(error.__cause__, DeadlockDetected) or attempt == TRIES or in_transaction():
-                raise
-            time.sleep(0.01 * attempt)
-    raise AssertionError("unreachable")
+def cancel_from(job_id: UUID, *, reason: str) -> dict[UUID, JobStatus]:
+    """Cancel a job and all that wait for it, directly or through others; those that have ended are missing."""
+    downstream = [UUID(id_) for id_ in Job.claims.descendants(id_=str(job_id))]
+    return cancel_jobs([job_id, *downstream], reason=reason)

@@ -26,16 +26,47 @@ def requeue_job(job_id: UUID, *, by: UUID | None) -> None:
         Conflict: the job has not ended, its dead letter was discarded, or its queue was deleted.
     """
     with transaction.atomic():
-        locked = Job.objects.select_for_update(no_key=True, of=("self",)).filter(pk=job_id)
-        found = locked.values_list("status", "queue__name", "queue__deleted_at").first()
-        if found is None:
-            raise NotFound("There is no such job.")
-        status, queue_name, queue_deleted_at = found
-        if status not in TERMINAL:
-            raise Conflict(f"The job is {status}: only a job that has ended can be queued again.")
-        if queue_deleted_at is not None:
-            raise Conflict(f"The queue {queue_name} was deleted: nobody would run the job.")
-        if not resolve_letters_of(job_id, by=by) and status == JobStatus.DEAD_LETTER:
-            raise Conflict("The dead letter of this job was discarded: the job can not be queued again.")
-        [(_, queue_id)] = Job.claims.requeue(ids=[str(job_id)])
+        _resolve(job_id, _locked([job_id]).get(job_id), by)
+        _requeue([job_id], [])
+
+
+def requeue_from(job_id: UUID, *, by: UUID | None) -> int:
+    """Run an ended job and all that wait for it again, in their order; how many jobs that is.
+
+    Jobs downstream that have not ended go on as they are.
+
+    Raises:
+        NotFound, Conflict: as for one job; nothing was changed.
+    """
+    with transaction.atomic():
+        downstream = [UUID(id_) for id_ in Job.claims.descendants(id_=str(job_id))]
+        statuses = _locked([job_id, *downstream])
+        _resolve(job_id, statuses.get(job_id), by)
+        again = [id_ for id_ in downstream if statuses.get(id_) in TERMINAL]
+        for id_ in again:
+            resolve_letters_of(id_, by=by)
+        _requeue([job_id, *again], again)
+        return 1 + len(again)
+
+
+def _locked(job_ids: list[UUID]) -> dict[UUID, str]:
+    rows = Job.objects.select_for_update(no_key=True).filter(pk__in=job_ids).order_by("id")
+    return dict(rows.values_list("id", "status"))
+
+
+def _resolve(job_id: UUID, status: str | None, by: UUID | None) -> None:
+    if status is None:
+        raise NotFound("There is no such job.")
+    if status not in TERMINAL:
+        raise Conflict(f"The job is {status}: only a job that has ended can be queued again.")
+    if not resolve_letters_of(job_id, by=by) and status == JobStatus.DEAD_LETTER:
+        raise Conflict("The dead letter of this job was discarded: the job can not be queued again.")
+
+
+def _requeue(job_ids: list[UUID], blocked: list[UUID]) -> None:
+    deleted = Job.objects.filter(pk__in=job_ids, queue__deleted_at__isnull=False).values_list("queue__name", flat=True)
+    if name := deleted.first():
+        raise Conflict(f"The queue {name} was deleted: nobody would run the job.")
+    rows = Job.claims.requeue(ids=[str(id_) for id_ in job_ids], blocked=[str(id_) for id_ in blocked])
+    for queue_id in {queue_id for _, queue_id, status in rows if status == JobStatus.QUEUED}:
         hint(WORK, queue_id)

@@ -1,10 +1,12 @@
 -- requeue.sql: give ended jobs a fresh budget of attempts; their executions stay
--- params   ids uuid[] (their rows are locked by the caller)
--- returns  id, queue_id
+-- params   ids uuid[] (their rows are locked by the caller), blocked uuid[] (of them, those that wait for others of
+--          them again: scheduled instead of queued)
+-- returns  id, queue_id, status
 -- locks    the rows until commit
 -- index    primary key of jobs
 update jobs as job
-   set status              = 'queued',
+   set status              = case when job.id = any(%(blocked)s::uuid[]) then 'scheduled' else 'queued' end,
+       is_blocked          = job.id = any(%(blocked)s::uuid[]),
        attempt_count       = 0,
        run_at              = statement_timestamp(),
        result              = null,
@@ -16,4 +18,4 @@ update jobs as job
        updated_at          = statement_timestamp()
  where job.id = any(%(ids)s::uuid[])
    and job.status in ('failed', 'dead_letter', 'completed', 'cancelled')
-returning job.id::text, job.queue_id::text;
+returning job.id::text, job.queue_id::text, job.status;

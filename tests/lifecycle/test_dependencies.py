@@ -11,9 +11,9 @@ from django.db import connection
 
 from jobs.decisions import Discarded, Failed, Succeeded, Verdict
 from jobs.lease import Ending
-from jobs.lifecycle.cancel import cancel_job
+from jobs.lifecycle.cancel import cancel_from, cancel_job
 from jobs.lifecycle.graph import After, Node, submit_graph
-from jobs.lifecycle.requeue import requeue_job
+from jobs.lifecycle.requeue import requeue_from, requeue_job
 from jobs.lifecycle.settle import settle
 from jobs.lifecycle.submit import NewJob, Parent, submit_job
 from jobs.models import Job
@@ -100,9 +100,7 @@ def test_failure_between_two_attempts_is_no_end(queue: Queue) -> None:
 @pytest.mark.django_db
 def test_cancelling_a_waiting_parent_cancels_the_whole_chain(queue: Queue) -> None:
     refs = [f"n{i}" for i in range(30)]
-    nodes = [
-        Node(ref, queue, NewJob(job_type="noop"), [After(refs[i - 1])] if i else []) for i, ref in enumerate(refs)
-    ]
+    nodes = [Node(ref, queue, NewJob(job_type="noop"), [After(refs[i - 1])] if i else []) for i, ref in enumerate(refs)]
     made = submit_graph(nodes)
 
     cancel_job(made["n0"].id, reason="stop")
@@ -144,6 +142,46 @@ def test_cycle_is_refused_with_its_members_and_nothing_is_stored(queue: Queue) -
         submit_graph(nodes)
 
     assert not Job.objects.exists()
+
+
+@pytest.mark.django_db
+def test_retry_from_a_node_runs_it_and_all_downstream_again_in_order(queue: Queue) -> None:
+    job = NewJob(job_type="noop")
+    made = submit_graph(
+        [
+            Node("a", queue, job),
+            Node("b", queue, job, [After("a")]),
+            Node("c", queue, job, [After("b")]),
+            Node("side", queue, job, [After("a")]),
+        ]
+    )
+    end(queue, Succeeded())
+    settle([Ending.of(lease, Discarded("no"), lease.job_id, 1.0) for lease in claim_from(queue, 5)])
+    assert [status_of(made[ref].id)[0] for ref in ("a", "b", "c", "side")] == [
+        "completed",
+        "failed",
+        "cancelled",
+        "failed",
+    ]
+
+    assert requeue_from(made["b"].id, by=None) == 2
+
+    assert status_of(made["b"].id) == ("queued", False)
+    assert status_of(made["c"].id) == ("scheduled", True)
+    end(queue, Succeeded())
+    assert status_of(made["c"].id) == ("queued", False)
+
+
+@pytest.mark.django_db
+def test_cancel_from_a_node_ends_all_downstream_whatever_the_edges_say(queue: Queue) -> None:
+    job = NewJob(job_type="noop")
+    made = submit_graph(
+        [Node("a", queue, job), Node("b", queue, job, [After("a", "run")]), Node("c", queue, job, [After("b", "wait")])]
+    )
+
+    cancel_from(made["a"].id, reason="stop")
+
+    assert set(Job.objects.values_list("status", flat=True)) == {"cancelled"}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -227,5 +265,8 @@ def test_random_graphs_end_as_a_simple_model_says(queue: Queue) -> None:
         for ref, parents in edges.items():
             doomed = any(expected[p.ref] != "completed" and p.on_failure == "cancel" for p in parents)
             expected[ref] = "cancelled" if doomed else "completed" if fate[ref] else "failed"
-        found = {names[str(k)]: v for k, v in Job.objects.filter(pk__in=[s.id for s in made.values()]).values_list("id", "status")}
+        found = {
+            names[str(k)]: v
+            for k, v in Job.objects.filter(pk__in=[s.id for s in made.values()]).values_list("id", "status")
+        }
         assert found == expected
