@@ -16,6 +16,7 @@ from jobs.models import (
     CircuitBreaker,
     Job,
     JobBatch,
+    JobDependency,
     JobExecution,
     JobLog,
     LeaderTerm,
@@ -26,7 +27,14 @@ from jobs.models import (
 )
 from scheduler_project.lib.admin import ReadOnlyAdmin
 
-# JobDependency is missing: its primary key is a pair, which Django admin does not support.
+# Dependencies have a pair for a primary key, which Django admin does not support: a job's page shows them.
+MAX_SHOWN = 20
+
+
+def _shown(edges: QuerySet[Any, Any]) -> str:
+    first = list(edges[: MAX_SHOWN + 1])
+    text = ", ".join(f"{id_} ({on_failure})" for id_, on_failure in first[:MAX_SHOWN])
+    return text + (", …" if len(first) > MAX_SHOWN else "") or "nobody"
 
 
 class WithoutLargeColumns(ReadOnlyAdmin):
@@ -47,7 +55,16 @@ class JobAdmin(WithoutLargeColumns):
     ordering = ("-id",)
     # The token is the right to end the attempt.
     exclude = ("lease_token",)
+    readonly_fields = ("waits_for", "is_waited_for_by")
     large_columns = ("payload", "result")
+
+    @admin.display(description="Waits for")
+    def waits_for(self, job: Job) -> str:
+        return _shown(JobDependency.objects.filter(job=job).values_list("depends_on_job_id", "on_failure"))
+
+    @admin.display(description="Is waited for by")
+    def is_waited_for_by(self, job: Job) -> str:
+        return _shown(JobDependency.objects.filter(depends_on_job=job).values_list("job_id", "on_failure"))
 
 
 @admin.register(JobExecution)

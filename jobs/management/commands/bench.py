@@ -1,0 +1,71 @@
+"""manage.py bench: how fast the engine is on this machine, in proportion to what PostgreSQL can do here."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from jobs.bench import measures
+from jobs.bench.scratch import scratch_database
+
+#: name -> (measure, jobs at full size)
+MEASURES = {
+    "drain": (measures.drain, 100_000),
+    "latency": (measures.latency, 300),
+    "limits": (measures.limits, 60_000),
+    "horizon": (measures.horizon, 60_000),
+    "backlog": (measures.backlog, 1_000_000),
+    "batch": (measures.batch, 100_000),
+}
+
+
+class Command(BaseCommand):
+    help = "Measure the engine in a scratch database that is dropped afterwards; yours is never touched."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("measure", choices=[*MEASURES, "all"])
+        parser.add_argument("--jobs", type=int, help="how many jobs, instead of the full size")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["jobs"] is not None and options["jobs"] < 100:
+            raise CommandError("--jobs must be 100 or more")
+        if settings.EMBEDDED is not None:
+            settings.EMBEDDED.ensure().create_database(settings.DATABASES["default"]["NAME"])
+        names = list(MEASURES) if options["measure"] == "all" else [options["measure"]]
+        found: dict[str, list[measures.Figure]] = {}
+        for name in names:
+            measure, jobs = MEASURES[name]
+            self.stderr.write(f"{name}: making a scratch database")
+            with scratch_database() as scratch:
+                measures.prepare(scratch)
+                found[name] = measure(scratch, jobs=options["jobs"] or jobs, say=self.stderr.write)
+        self.stdout.write(self._as_json(found) if options["json"] else self._as_table(found))
+
+    def _as_table(self, found: dict[str, list[measures.Figure]]) -> str:
+        lines = []
+        for name, figures in found.items():
+            lines.append(f"\n{name}")
+            for figure in figures:
+                value = f"{figure.value:,.2f}" if figure.value < 100 else f"{figure.value:,.0f}"
+                line = f"  {figure.name:<26}{value:>12} {figure.unit}"
+                if figure.target is not None:
+                    line = f"{line:<50} {'met' if figure.is_met else 'MISSED'} (target {figure.target:g})"
+                lines.append(line.rstrip())
+        return "\n".join(lines)
+
+    def _as_json(self, found: dict[str, list[measures.Figure]]) -> str:
+        figures = [figure for several in found.values() for figure in several]
+        targets = [
+            {"name": f.name, "value": round(f.value, 4), "target": f.target, "met": f.is_met}
+            for f in figures
+            if f.target is not None
+        ]
+        values = {f.name: round(f.value, 3) for f in figures}
+        machine = {"python": platform.python_version(), "cores": os.cpu_count(), "system": platform.platform()}
+        return json.dumps({"machine": machine, "values": values, "targets": targets}, indent=2)

@@ -1,0 +1,36 @@
+"""The benchmarks run, answer with figures, and leave nothing behind. What the figures are is no matter for a test."""
+
+from __future__ import annotations
+
+import json
+
+import psycopg
+import pytest
+from django.db import connection
+
+from jobs.bench.scratch import PREFIX
+from tests.processes import Process
+
+pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.mark.parametrize("measure", ["drain", "batch"])
+@pytest.mark.timeout(240)
+def test_benchmark_answers_with_figures_and_drops_its_database(transactional_db: None, measure: str) -> None:
+    with Process("bench", measure, "--jobs", "500", "--json") as bench:
+        assert bench.wait(200) == 0, bench.output()
+        text = bench.output()
+        found = json.loads(text[text.index("{\n") :])
+
+    assert found["targets"]
+    assert all({"name", "value", "target", "met"} == set(target) for target in found["targets"])
+    assert all(value > 0 for value in found["values"].values())
+    with psycopg.connect(**connection.get_connection_params()) as session:
+        row = session.execute("select count(*) from pg_database where datname like %s", [f"{PREFIX}%"]).fetchone()
+        assert row == (0,)
+
+
+def test_small_and_unknown_sizes_are_refused_with_what_is_allowed(transactional_db: None) -> None:
+    with Process("bench", "drain", "--jobs", "1") as bench:
+        assert bench.wait(60) == 1
+        assert "--jobs must be 100 or more" in bench.output()
