@@ -1,0 +1,62 @@
+"""Retention goes on beside the work: no long statement, no claim that waits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+from django.db import connection
+
+from jobs.models import Job
+from queues.models import Queue
+from tests.factories import make_jobs
+from tests.processes import scheduler, worker
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+
+ENDED = int(os.environ.get("RETENTION_JOBS", "20000"))
+
+
+def count(statement: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return int(cursor.fetchone()[0])
+
+
+@pytest.mark.timeout(240)
+def test_old_jobs_are_archived_while_others_flow_and_the_run_stops_on_term(committed_queue: Queue) -> None:
+    make_jobs(committed_queue, ENDED)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "update jobs set status = 'completed', attempt_count = 1, created_at = now() - interval '40 days',"
+            " completed_at = now() - interval '40 days'"
+        )
+    longest_statement = longest_wait = 0.0
+    with worker():
+        with scheduler() as first:
+            wait_until(lambda: count("select count(*) from jobs_archive") > 0)
+            first.send(signal.SIGTERM)
+            assert first.wait(5) == 0, "it stops between two steps"
+        with scheduler():
+            while count("select count(*) from jobs_archive") < ENDED:
+                make_jobs(committed_queue, 20)
+                with connection.cursor() as cursor:
+                    cursor.execute(
+                        "select coalesce(max(extract(epoch from clock_timestamp() - query_start)), 0),"
+                        " coalesce(max(extract(epoch from clock_timestamp() - query_start))"
+                        "          filter (where wait_event_type = 'Lock'), 0)"
+                        " from pg_stat_activity where datname = current_database() and state = 'active'"
+                        " and pid <> pg_backend_pid()"
+                    )
+                    statement_s, wait_s = map(float, cursor.fetchone())
+                longest_statement, longest_wait = max(longest_statement, statement_s), max(longest_wait, wait_s)
+                time.sleep(0.05)  # the pace of the load
+            wait_until(lambda: not Job.objects.exclude(status="completed").exists())
+
+    print(f"\n{ENDED} archived; longest statement {longest_statement:.2f} s, longest lock wait {longest_wait:.2f} s")
+    assert longest_statement < 2
+    assert longest_wait < 0.5
+    assert count("select count(*) from jobs where created_at < now() - interval '30 days'") == 0
