@@ -11,6 +11,7 @@ from queues.backoff import DEFAULT_RULE, RetryRule, delay_s
 
 EXHAUSTED = "attempts exhausted"
 WORKER_LOST = "worker lost"
+NOT_RETRYABLE = "not retryable"
 MAX_ERROR_CHARS = 10_000
 MAX_STACK_CHARS = 50_000
 MAX_SNOOZE_S = 30 * 86_400.0
@@ -25,11 +26,12 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The handler raised. ``retry_after_s`` overrides the rule's delay."""
+    """The handler raised. ``retry_after_s`` overrides the rule's delay; ``is_final``: another attempt is useless."""
 
     error: str
     stack: str | None = None
     retry_after_s: float | None = None
+    is_final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ _UNBEGUN = Decision(JobStatus.QUEUED.value, None, used=0)
 _INTERRUPTED = Decision(JobStatus.QUEUED.value, ExecutionStatus.INTERRUPTED.value, used=0)
 
 
-def decide(  # noqa: PLR0911 - one return a verdict
+def decide(
     verdict: Verdict, attempt_count: int, rule: RetryRule = DEFAULT_RULE, rng: random.Random | None = None
 ) -> Decision:
     """The decision for an attempt that ended.
@@ -99,15 +101,15 @@ def decide(  # noqa: PLR0911 - one return a verdict
         rule: read only for failures and lost leases.
     """
     match verdict:
-        case Succeeded(result_json=None):
-            return COMPLETED
-        case Succeeded(result_json=result):
-            return COMPLETED._replace(result_json=result)
+        case Succeeded():
+            return COMPLETED if verdict.result_json is None else COMPLETED._replace(result_json=verdict.result_json)
         case Snoozed(delay_s=delay):
             seconds = min(max(0.0, delay), MAX_SNOOZE_S)
             return Decision(JobStatus.SCHEDULED.value, ExecutionStatus.SNOOZED.value, used=0, delay_s=seconds)
         case Discarded(reason=reason):
-            return Decision(JobStatus.FAILED.value, ExecutionStatus.FAILED.value, error=storable(reason, MAX_ERROR_CHARS))
+            return Decision(
+                JobStatus.FAILED.value, ExecutionStatus.FAILED.value, error=storable(reason, MAX_ERROR_CHARS)
+            )
         case Cancelled(reason=reason):
             text = storable(reason, MAX_ERROR_CHARS)
             return Decision(JobStatus.CANCELLED.value, ExecutionStatus.CANCELLED.value, error=text)
@@ -115,18 +117,25 @@ def decide(  # noqa: PLR0911 - one return a verdict
             return _INTERRUPTED
         case Unbegun():
             return _UNBEGUN
-        case Failed(error=error, stack=stack, retry_after_s=after):
-            ending = Decision(
-                JobStatus.SCHEDULED.value,
-                ExecutionStatus.FAILED.value,
-                error=storable(error, MAX_ERROR_CHARS),
-                stack=None if stack is None else storable(stack, MAX_STACK_CHARS),
-            )
-            return _retry_or_bury(ending, attempt_count + 1, rule, after, EXHAUSTED, rng)
+        case Failed():
+            return _failed(verdict, attempt_count + 1, rule, rng)
         case Lost():
             error = "The lease ran out: the worker died, froze or lost its connection to the database."
             ending = Decision(JobStatus.SCHEDULED.value, ExecutionStatus.LOST.value, error=error)
             return _retry_or_bury(ending, attempt_count + 1, rule, None, WORKER_LOST, rng)
+
+
+def _failed(verdict: Failed, attempt_count: int, rule: RetryRule, rng: random.Random | None) -> Decision:
+    stack = verdict.stack
+    ending = Decision(
+        JobStatus.SCHEDULED.value,
+        ExecutionStatus.FAILED.value,
+        error=storable(verdict.error, MAX_ERROR_CHARS),
+        stack=None if stack is None else storable(stack, MAX_STACK_CHARS),
+    )
+    if verdict.is_final:
+        return ending._replace(status=JobStatus.DEAD_LETTER.value, reason=NOT_RETRYABLE)
+    return _retry_or_bury(ending, attempt_count, rule, verdict.retry_after_s, EXHAUSTED, rng)
 
 
 def _retry_or_bury(

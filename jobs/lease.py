@@ -58,4 +58,6 @@ class Ending(NamedTuple):
     def of(cls, lease: Lease, verdict: Verdict, worker_id: str, ran_ms: float | None = None) -> Ending:
         """The attempt of ``lease`` ends at this moment."""
         ended_at = time.monotonic()
-        return cls(lease.job_id, lease.token, lease.attempt_count, lease.claimed_at, verdict, ran_ms, ended_at, worker_id)
+        return cls(
+            lease.job_id, lease.token, lease.attempt_count, lease.claimed_at, verdict, ran_ms, ended_at, worker_id
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -14,10 +15,14 @@ from jobs import sql
 from jobs.states import IN_FLIGHT, TERMINAL
 from queues.backoff import DEFAULT_RULE, JITTER, RetryRule
 from scheduler_project.lib.sql import Row, run, run_together
-from scheduler_project.lib.statements import Call
+from scheduler_project.lib.statements import Call, plain_array, text_array
 
 if TYPE_CHECKING:
     from jobs.models import Job, LeaderTerm, Worker  # noqa: F401 - named in the managers' type parameters
+
+
+#: So many queued jobs of a queue are read and sorted for a list of them.
+FEW_QUEUED = 5_000
 
 
 class JobQuerySet(models.QuerySet["Job"]):
@@ -46,6 +51,31 @@ class JobQuerySet(models.QuerySet["Job"]):
         of_queue = [f"queue__default_retry_policy__{field}" for field in policy_fields]
         rows = self.filter(id__in=list(ids)).values_list("id", "max_attempts_override", *own, *of_queue)
         return {str(row[0]): _rule(row[1], row[2:8], row[8:14]) for row in rows}
+
+    def page_of(self, **params: object) -> list[UUID]:
+        """Ids of the newest jobs of some queues."""
+        if params["status"] == "queued":
+            return [UUID(row[0]) for row in run(sql.PAGE_OF_QUEUED, {**params, "few": FEW_QUEUED})]
+        return [UUID(row[0]) for row in run(sql.PAGE_OF_JOBS, params)]
+
+    def page_of_type(self, **params: object) -> list[tuple[UUID, bool]]:
+        """Ids of the newest jobs of one type, and where to look on."""
+        return [(UUID(id_), is_match) for id_, is_match in run(sql.PAGE_OF_TYPE, params)]
+
+    def ahead_of(self, *, queue_id: UUID, priority: int, run_at: datetime, id_: UUID, cap: int) -> int:
+        """How many queued jobs would be claimed before this one; ``cap`` stands for "so many or more"."""
+        place = {"queue_id": queue_id, "priority": priority, "run_at": run_at, "id": id_, "cap": cap}
+        count: int = run(sql.JOBS_AHEAD, place)[0][0]
+        return count
+
+    def for_operation(self, **params: object) -> list[tuple[UUID, bool]]:
+        """The next jobs an operation looks at, and whether they are of its type."""
+        return [(UUID(id_), is_match) for id_, is_match in run(sql.JOBS_OF_OPERATION, params)]
+
+    def same_work(self, *, ids: Sequence[str], job_types: Sequence[str], payloads: Sequence[str]) -> list[UUID]:
+        """Those of the jobs that have this type and payload."""
+        arrays = {"ids": plain_array(ids), "job_types": text_array(job_types), "payloads": text_array(payloads)}
+        return [UUID(row[0]) for row in run(sql.SAME_WORK, arrays)]
 
     def without_payload(self) -> JobQuerySet:
         """For lists: payloads and results may be large and are never shown in one."""
@@ -84,6 +114,14 @@ class ClaimManager(models.Manager["Job"]):
     def release(self) -> Call:
         """Let go the jobs that waited for those just settled."""
         return Call(sql.RELEASE, {})
+
+    def extend(self, **params: object) -> Call:
+        """More time for leases."""
+        return Call(sql.EXTEND_LEASES, params)
+
+    def hold(self, **params: object) -> Call:
+        """Locks for the several statements that follow."""
+        return Call(sql.HOLD, params)
 
     def log_lines(self, **params: object) -> Call:
         """What handlers logged."""
@@ -128,9 +166,13 @@ class ClaimManager(models.Manager["Job"]):
         """Let go the jobs that wait for these, if they have ended."""
         return run(sql.RELEASE_OF, {"ids": list(ids)})
 
-    def requeue(self, *, ids: Sequence[str]) -> list[Row]:
-        """ended -> queued."""
-        return run(sql.REQUEUE, {"ids": list(ids)})
+    def requeue(self, *, ids: Sequence[str], blocked: Sequence[str] = ()) -> list[Row]:
+        """ended -> queued, or scheduled for those that wait for others of them."""
+        return run(sql.REQUEUE, {"ids": list(ids), "blocked": list(blocked)})
+
+    def descendants(self, *, id_: str) -> list[str]:
+        """The jobs that wait for a job, directly or through others."""
+        return [row[0] for row in run(sql.DESCENDANTS, {"id": id_})]
 
 
 class TermManager(models.Manager["LeaderTerm"]):

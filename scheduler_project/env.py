@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 PREFIX = "APP_"
+MAX_DIGITS = 100
 T = TypeVar("T")
 
 
@@ -38,8 +39,9 @@ def integer(name: str, default: int, *, at_least: int, at_most: int) -> int:
     if not raw:
         return default
     allowed = f"a whole number from {at_least} to {at_most} is needed"
-    # isascii first: int() also reads the digits of other scripts and underscores, which nobody means.
-    if not raw.isascii() or not raw.removeprefix("-").isdigit():
+    # isascii first: int() also reads the digits of other scripts and underscores, which nobody means; and it raises
+    # an error of its own for thousands of digits.
+    if not raw.isascii() or not raw.removeprefix("-").isdigit() or len(raw) > MAX_DIGITS:
         raise BadSetting(name, raw, allowed)
     value = int(raw)
     if not at_least <= value <= at_most:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 
 import pytest
+import structlog
 from django.conf import settings
 from django.db import connection
 
@@ -60,3 +62,10 @@ def unused_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@pytest.fixture(autouse=True)
+def _own_log_context() -> Iterator[None]:
+    """A request leaves its id bound for what Django logs after it; the next test is no part of it."""
+    yield
+    structlog.contextvars.clear_contextvars()

@@ -46,7 +46,7 @@ class Process:
         program: tuple[str, ...] = (str(ROOT / "manage.py"),),
     ) -> None:
         self.args = args
-        self.log = tempfile.TemporaryFile("w+")
+        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed at the end of the process
         base = {k: v for k, v in os.environ.items() if not k.startswith(("APP_", "PYTEST_"))}
         self.popen = subprocess.Popen(
             [sys.executable, *program, *args],

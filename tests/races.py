@@ -19,15 +19,20 @@ def at_once(*functions: Callable[[], Any]) -> list[Any]:
 
 def wait_for_a_waiter() -> None:
     """Return once a session of this database waits for a lock."""
+    wait_for_waiters(1)
 
-    def is_waiting() -> bool:
+
+def wait_for_waiters(count: int) -> None:
+    """Return once so many sessions of this database wait for locks."""
+
+    def are_waiting() -> bool:
         with connection.cursor() as cursor:
             cursor.execute(
                 "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
             )
-            return bool(cursor.fetchone()[0])
+            return int(cursor.fetchone()[0]) >= count
 
-    wait_until(is_waiting, 10, what="a session that waits for a lock")
+    wait_until(are_waiting, 10, what=f"{count} sessions that wait for a lock")
 
 
 def _outcome(function: Callable[[], Any]) -> Any:

@@ -70,3 +70,11 @@ def hog(ctx: JobContext) -> None:
 def sum_of_parents(ctx: JobContext) -> int:
     """Add up what the parents returned."""
     return sum(ctx.parent_results().values())
+
+
+@handler("chatty")
+def chatty(ctx: JobContext) -> None:
+    """Log a line each 50 ms for ``ms``."""
+    for number in range(ctx.payload["ms"] // 50):
+        ctx.log(f"line {number}")
+        ctx.sleep(0.05)

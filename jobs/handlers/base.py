@@ -17,7 +17,8 @@ class Snooze(Exception):
 
     def __init__(self, delay_s: float) -> None:
         super().__init__(f"snoozed for {delay_s} s")
-        self.delay_s = delay_s
+        # Here, where a wrong value is the handler's own error; later it would spoil a whole batch of endings.
+        self.delay_s = float(delay_s)
 
 
 class RetryAfter(Exception):
@@ -25,7 +26,7 @@ class RetryAfter(Exception):
 
     def __init__(self, delay_s: float, reason: str = "") -> None:
         super().__init__(reason or f"asked to retry after {delay_s} s")
-        self.delay_s = delay_s
+        self.delay_s = float(delay_s)
 
 
 class Discard(Exception):
@@ -53,6 +54,9 @@ class Outbox(Protocol):
     def progress(self, ctx: JobContext, percent: int, note: str | None) -> None:
         """Take the job's progress."""
 
+    def parent_results(self, ctx: JobContext) -> dict[str, Any]:
+        """Read what the jobs this one waited for have returned."""
+
 
 class JobContext:
     """What a handler knows of its job.
@@ -69,7 +73,7 @@ class JobContext:
     )  # fmt: skip
     _making_event = threading.Lock()
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a record of what the worker knows
         self,
         *,
         job_id: str,
@@ -113,6 +117,13 @@ class JobContext:
         """Tell how far the work is, 0 to 100."""
         self._outbox.progress(self, int(min(100, max(0, percent))), note)
 
+    def parent_results(self) -> dict[str, Any]:
+        """What the jobs this one waited for have returned, by their ids; None for one that did not complete.
+
+        Reads the database: an async handler calls it by ``asyncio.to_thread``.
+        """
+        return self._outbox.parent_results(self)
+
     def is_cancelled(self) -> bool:
         """Should the handler stop? True after a cancel, at shutdown, past the deadline or without its lease."""
         return self.should_stop() is not None
@@ -141,11 +152,14 @@ class JobContext:
     def bind_task(self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
         """The task an async handler runs in, so that stopping can cancel it."""
         self._task = (loop, task)
+        if self.stop_reason is not None:
+            task.cancel()
 
     def stop(self, reason: StopReason) -> None:
         """Ask the handler to stop; the first reason stays. Safe from any thread."""
-        if self.stop_reason is None:
-            self.stop_reason = reason
+        if self.stop_reason is not None:
+            return  # once: a second cancel would break the clean-up that the first one began
+        self.stop_reason = reason
         with self._making_event:
             event = self._stop_event
         if event is not None:

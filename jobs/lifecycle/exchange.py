@@ -15,7 +15,7 @@ from jobs.lifecycle.claim import Claim, claim_calls, leases_of
 from jobs.lifecycle.settle import Settled, settle_calls, settled_of
 from jobs.lifecycle.start import start_call
 from jobs.models import Job
-from scheduler_project.lib.sql import run_together
+from scheduler_project.lib.sql import past_deadlocks, run_together
 from scheduler_project.lib.statements import Call, plain_array, text_array
 
 
@@ -64,6 +64,9 @@ class Takeaway:
 def exchange(handover: Handover) -> Takeaway:
     """Send it all in one round trip. On an error nothing of it was written."""
     calls = []
+    kinds = [kind for kind in (handover.progress, handover.begun, handover.endings) if kind]
+    if len(kinds) > 1:
+        calls.append(_hold_call(kinds))
     if handover.lines:
         calls.append(_lines_call(handover.lines, handover.now))
     if handover.progress:
@@ -75,13 +78,18 @@ def exchange(handover: Handover) -> Takeaway:
         calls += settle_calls(handover.endings)
     if handover.claim:
         calls += claim_calls(handover.claim)
-    answers = run_together(calls)
+    answers = past_deadlocks(lambda: run_together(calls))
     takeaway = Takeaway()
     if handover.endings:
         takeaway.settled = settled_of(handover.endings, *answers[settled_at : settled_at + 2])
     if handover.claim:
         takeaway.leases = leases_of(answers[-1])
     return takeaway
+
+
+def _hold_call(kinds: Sequence[Sequence[Progress | Lease | Ending]]) -> Call:
+    """Each statement locks its jobs in the order of their ids; several in one transaction together must too."""
+    return Job.claims.hold(ids=plain_array([item.job_id for items in kinds for item in items]))
 
 
 def _lines_call(lines: Sequence[LogLine], now: float) -> Call:

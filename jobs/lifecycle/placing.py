@@ -53,6 +53,9 @@ class Placed(NamedTuple):
 
 def insert(placed: Sequence[Placed]) -> dict[UUID, Stored]:
     """Insert the jobs in one statement; what became of those whose key was free."""
+    if any(item.job.idempotency_key is not None for item in placed):
+        # In the same order for all: two batches that share keys would else wait for each other in a circle.
+        placed = sorted(placed, key=lambda item: (item.queue.pk, item.job.idempotency_key or ""))
     jobs = [item.job for item in placed]
     rows = Job.claims.submit(
         ids=plain_array([item.id for item in placed]),
@@ -94,34 +97,37 @@ def refuse_deleted(queue: Queue) -> None:
 
 def answers_of(placed: Sequence[Placed], inserted: dict[UUID, Stored]) -> list[Submitted]:
     """The answers in order, with the first jobs of keys that were taken; wakes whom the new jobs concern."""
-    queue = placed[0].queue if placed else None
-    old = [item for item in placed if item.id not in inserted]
-    taken = _first_jobs(queue, [item.job.idempotency_key for item in old]) if queue else {}
+    taken = _first_jobs([item for item in placed if item.id not in inserted])
     answers = []
     for item in placed:
         if item.id in inserted:
             answers.append(Submitted(item.id, *inserted[item.id], is_new=True))
         else:
-            answers.append(taken[item.job.idempotency_key or ""])
+            answers.append(taken[item.queue.pk, item.job.idempotency_key or ""])
     wake([item for item in placed if item.id in inserted], inserted)
     return answers
 
 
-def _first_jobs(queue: Queue, keys: Sequence[str | None]) -> dict[str, Submitted]:
+def _first_jobs(old: Sequence[Placed]) -> dict[tuple[UUID, str], Submitted]:
     """The jobs that took the keys. A statement of its own: its snapshot sees what the insert waited for."""
-    if not keys:
+    if not old:
         return {}
-    rows = Job.objects.filter(project_id=queue.project_id, queue=queue, idempotency_key__in=keys)
+    wanted = {(item.queue.pk, item.job.idempotency_key or "") for item in old}
+    rows = Job.objects.filter(
+        project_id__in={item.queue.project_id for item in old},
+        queue_id__in={queue_id for queue_id, _ in wanted},
+        idempotency_key__in={key for _, key in wanted},
+    )
     found = {
-        str(key): Submitted(id_, JobStatus(status), run_at, created_at, is_new=False)
-        for key, id_, status, run_at, created_at in rows.values_list(
-            "idempotency_key", "id", "status", "run_at", "created_at"
+        (queue_id, str(key)): Submitted(id_, JobStatus(status), run_at, created_at, is_new=False)
+        for queue_id, key, id_, status, run_at, created_at in rows.values_list(
+            "queue_id", "idempotency_key", "id", "status", "run_at", "created_at"
         )
     }
-    missing = set(keys) - set(found)
+    missing = sorted(key for _, key in wanted - found.keys())
     if missing:
         # Purged between the two statements, or hidden by an older snapshot of the caller's transaction.
-        raise Conflict(f"The first job of idempotency key {sorted(map(str, missing))[0]!r} can not be seen; try again.")
+        raise Conflict(f"The first job of idempotency key {missing[0]!r} can not be seen; try again.")
     return found
 
 

@@ -11,6 +11,7 @@ from jobs.decisions import Lost
 from jobs.lease import Ending
 from jobs.lifecycle.settle import settle
 from jobs.models import Job
+from scheduler_project.lib.sql import past_deadlocks
 
 
 def reap_expired(*, limit: int, skip: Sequence[str] = (), only: Sequence[str] | None = None) -> int:
@@ -20,6 +21,10 @@ def reap_expired(*, limit: int, skip: Sequence[str] = (), only: Sequence[str] | 
         skip: ids set aside because they failed before.
         only: if given, just these ids.
     """
+    return past_deadlocks(lambda: _reap(limit, skip, only))
+
+
+def _reap(limit: int, skip: Sequence[str], only: Sequence[str] | None) -> int:
     with transaction.atomic():
         rows = Job.claims.expired(limit=limit, skip=skip, only=only)
         now = time.monotonic()

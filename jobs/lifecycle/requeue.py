@@ -11,6 +11,7 @@ from jobs.hints import WORK, hint
 from jobs.models import Job
 from jobs.states import TERMINAL, JobStatus
 from scheduler_project.lib.errors import Conflict, NotFound
+from scheduler_project.lib.sql import past_deadlocks
 
 
 def requeue_job(job_id: UUID, *, by: UUID | None) -> None:
@@ -38,15 +39,22 @@ def requeue_from(job_id: UUID, *, by: UUID | None) -> int:
     Raises:
         NotFound, Conflict: as for one job; nothing was changed.
     """
+    return past_deadlocks(lambda: _requeue_from(job_id, by))
+
+
+def _requeue_from(job_id: UUID, by: UUID | None) -> int:
     with transaction.atomic():
         downstream = [UUID(id_) for id_ in Job.claims.descendants(id_=str(job_id))]
         statuses = _locked([job_id, *downstream])
         _resolve(job_id, statuses.get(job_id), by)
-        again = [id_ for id_ in downstream if statuses.get(id_) in TERMINAL]
-        for id_ in again:
-            resolve_letters_of(id_, by=by)
+        again = [id_ for id_ in downstream if statuses.get(id_) in TERMINAL and _may_run_again(id_, statuses, by)]
         _requeue([job_id, *again], again)
         return 1 + len(again)
+
+
+def _may_run_again(job_id: UUID, statuses: dict[UUID, str], by: UUID | None) -> bool:
+    """Resolves the job's letter; False if somebody discarded it: that job stays dead, and what waits for it waits."""
+    return resolve_letters_of(job_id, by=by) or statuses[job_id] != JobStatus.DEAD_LETTER
 
 
 def _locked(job_ids: list[UUID]) -> dict[UUID, str]:

@@ -12,7 +12,7 @@ from jobs.lease import Ending
 from jobs.models import Job
 from jobs.states import JobStatus
 from queues.backoff import DEFAULT_RULE
-from scheduler_project.lib.sql import Row, run_together
+from scheduler_project.lib.sql import Row, past_deadlocks, run_together
 from scheduler_project.lib.statements import Call, plain_array, text_array
 
 
@@ -31,7 +31,8 @@ def settle(endings: Sequence[Ending]) -> Settled:
     """
     if not endings:
         return Settled({}, [])
-    return settled_of(endings, *run_together(settle_calls(endings)))
+    calls = settle_calls(endings)
+    return settled_of(endings, *past_deadlocks(lambda: run_together(calls)))
 
 
 def settle_calls(endings: Sequence[Ending]) -> list[Call]:

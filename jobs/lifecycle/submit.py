@@ -15,7 +15,7 @@ from queues.models import Queue
 from scheduler_project.lib.errors import FieldError, ValidationFailed
 from scheduler_project.lib.ids import uuid7
 
-__all__ = ["NewJob", "Parent", "Submitted", "submit_job", "submit_jobs"]
+__all__ = ["NewJob", "Parent", "Submitted", "submit_job", "submit_jobs", "submit_to_queues"]
 
 
 def submit_job(queue: Queue, job: NewJob) -> Submitted:
@@ -35,9 +35,16 @@ def submit_jobs(queue: Queue, jobs: Sequence[NewJob]) -> list[Submitted]:
         ValidationFailed: nothing was submitted; with more than one job the fields read ``jobs[3].run_at``.
         Conflict: the queue was deleted.
     """
-    refuse_deleted(queue)
-    placed = [Placed(uuid7(), queue, job, text) for job, text in zip(jobs, checked(jobs), strict=True)]
-    if any(job.depends_on for job in jobs):
+    return submit_to_queues([(queue, job) for job in jobs])
+
+
+def submit_to_queues(items: Sequence[tuple[Queue, NewJob]]) -> list[Submitted]:
+    """The same for jobs of several queues of one project."""
+    for queue in {queue.pk: queue for queue, _ in items}.values():
+        refuse_deleted(queue)
+    texts = checked([job for _, job in items])
+    placed = [Placed(uuid7(), queue, job, text) for (queue, job), text in zip(items, texts, strict=True)]
+    if any(job.depends_on for _, job in items):
         return _submit_dependent(placed)
     return answers_of(placed, insert(placed))
 

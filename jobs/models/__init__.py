@@ -6,6 +6,8 @@ from jobs.models.breaker import CircuitBreaker
 from jobs.models.dependency import JobDependency
 from jobs.models.execution import JobExecution, JobLog
 from jobs.models.job import Job
+from jobs.models.operation import Operation
+from jobs.models.remote import WorkerClaim
 from jobs.models.scheduled_job import ScheduledJob, ScheduleFire
 from jobs.models.worker import LeaderTerm, Worker, WorkerHeartbeat
 
@@ -18,8 +20,10 @@ __all__ = [
     "JobExecution",
     "JobLog",
     "LeaderTerm",
+    "Operation",
     "ScheduleFire",
     "ScheduledJob",
     "Worker",
+    "WorkerClaim",
     "WorkerHeartbeat",
 ]

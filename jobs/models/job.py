@@ -77,9 +77,11 @@ class Job(models.Model):
             models.Index(fields=["retry_policy"], condition=Q(retry_policy__isnull=False), name="jobs_of_policy"),
             models.Index(
                 fields=["queue", "status", "-id"],
-                condition=Q(status__in=["failed", "dead_letter", "cancelled"]),
-                name="jobs_ended_badly",
+                condition=Q(status__in=sorted(TERMINAL)),
+                name="jobs_ended",
             ),
+            # Queued ones are found by jobs_ready: one more entry for each submission would be felt.
+            models.Index(fields=["queue", "-id"], condition=Q(status="scheduled"), name="jobs_scheduled"),
             models.Index(fields=["batch", "status"], condition=Q(batch__isnull=False), name="jobs_of_batch"),
             models.Index(
                 fields=["scheduled_job", "-id"], condition=Q(scheduled_job__isnull=False), name="jobs_of_schedule"

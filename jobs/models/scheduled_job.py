@@ -83,6 +83,15 @@ class ScheduledJob(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["project", "name"], name="scheduled_jobs_name_in_project"),
             models.CheckConstraint(
+                condition=Q(
+                    gap_policy__in=["run_after", "skip"],
+                    repeat_policy__in=["first", "both"],
+                    misfire_policy__in=["run_once", "skip", "run_all"],
+                    overlap_policy__in=["allow", "skip", "queue_one", "cancel_running"],
+                ),
+                name="scheduled_jobs_policies",
+            ),
+            models.CheckConstraint(
                 condition=~Q(cron_expression="") | Q(run_once_at__isnull=False), name="scheduled_jobs_has_a_time"
             ),
         ]

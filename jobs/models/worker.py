@@ -8,11 +8,15 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from jobs.managers import TermManager, WorkerManager
+from orgs.models import Project
 from scheduler_project.lib.ids import uuid7
 
 
 class Worker(models.Model):
-    """One start of a worker process; a restart is another worker."""
+    """One start of a worker process; a restart is another worker.
+
+    Our own serve every project; one that works over HTTP belongs to the project of its key, and only there is it seen.
+    """
 
     class Status(models.TextChoices):
         """What the process is doing."""
@@ -23,6 +27,7 @@ class Worker(models.Model):
         LOST = "lost", "Lost"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, null=True, related_name="+", db_index=False)
     hostname = models.CharField(max_length=255)
     pid = models.IntegerField()
     version = models.CharField(max_length=40)
@@ -31,6 +36,7 @@ class Worker(models.Model):
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
     started_at = models.DateTimeField(db_default=Now(), editable=False)
     last_seen_at = models.DateTimeField(db_default=Now())
+    drain_requested_at = models.DateTimeField(null=True, help_text="Asked to take nothing new; for workers over HTTP.")
 
     objects = models.Manager["Worker"]()
     presence = WorkerManager()

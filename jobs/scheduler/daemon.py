@@ -10,8 +10,8 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from prometheus_client import start_http_server
 
-from jobs.hints import CHANNEL, DUE
-from jobs.scheduler.duties import batches, cron, partitions, promote, reap, retain, workers
+from jobs.hints import CHANNEL, DUE, QUIET_S
+from jobs.scheduler.duties import batches, cron, operations, partitions, promote, reap, retain, tidy, workers
 from jobs.scheduler.duties.base import Duty
 from jobs.scheduler.leader import Leadership
 from scheduler_project.lib import logs
@@ -23,8 +23,10 @@ log = logs.get(__name__)
 
 STANDBY_S = 0.25
 #: The duties that a hint is for.
-WOKEN = ("cron", "promote", "batches")
+WOKEN = ("cron", "promote", "batches", "operations")
 LOOK_FOR_FROZEN_S = 1.0
+RENEW_S = 1.0
+LOOK_AGAIN_S = QUIET_S + 0.01
 LONGEST_PAUSE_S = 2.0
 
 
@@ -51,10 +53,12 @@ def duties_of(config: SchedulerConfig) -> list[Duty]:
         cron.duty(config.poll_s),
         promote.duty(config.poll_s),
         batches.duty(config.poll_s),
+        operations.duty(config.poll_s),
         reap.duty(config.reap_s),
         workers.duty(min(10.0, config.silent_s / 3), config.silent_s),
         partitions.duty(3600.0),
         retain.duty(600.0),
+        tidy.duty(60.0),
     ]
 
 
@@ -72,6 +76,8 @@ class Daemon:
         self._due: dict[str, float] = {}
         self._duties: list[Duty] = []
         self._look_for_frozen_at = 0.0
+        self._again_at = float("inf")
+        self._renew_at = 0.0
         self._pause_s = STANDBY_S
 
     def run(self) -> None:
@@ -84,9 +90,14 @@ class Daemon:
         wait_s = 0.0
         while (message := self._signals.wait(wait_s)) is not Message.STOP:
             if message is Message.WAKE:
-                self._due.update(dict.fromkeys(WOKEN, 0.0))
+                self._look(again=True)
             wait_s = self._turn()
         self._stop()
+
+    def _look(self, *, again: bool) -> None:
+        """Something may be due: now and, since a sender keeps quiet for a while after a hint, once more after that."""
+        self._due.update(dict.fromkeys(WOKEN, 0.0))
+        self._again_at = time.monotonic() + LOOK_AGAIN_S if again else float("inf")
 
     def _turn(self) -> float:
         """Do what is to be done now; seconds until there is more."""
@@ -112,12 +123,16 @@ class Daemon:
         return False
 
     def _lead(self) -> float:
+        if time.monotonic() >= self._again_at:
+            self._look(again=False)
         for duty in self._duties:
             if self._due.get(duty.name, 0.0) <= time.monotonic():
                 self._do(duty)
-        if not self._leadership.renew():
-            raise InterfaceError("the session that led is gone")
-        soonest = min((self._due[duty.name] for duty in self._duties), default=time.monotonic() + self._config.poll_s)
+        if time.monotonic() >= self._renew_at:
+            self._renew_at = time.monotonic() + RENEW_S
+            if not self._leadership.renew():
+                raise InterfaceError("the session that led is gone")
+        soonest = min([self._due[duty.name] for duty in self._duties] + [self._again_at, self._renew_at])
         return min(self._config.poll_s, max(0.0, soonest - time.monotonic()))
 
     def _do(self, duty: Duty) -> None:

@@ -11,13 +11,19 @@ from jobs.models import Job, JobExecution, JobLog
 from jobs.states import ExecutionStatus, JobStatus
 
 
-def list_executions(job: Job, rows: slice) -> Sequence[JobExecution]:
+def list_executions(job: Job, rows: slice, *, below: int | None = None) -> Sequence[JobExecution]:
     """A job's attempts, the latest first; the one that runs now comes before those that ended.
 
     History is written when an attempt ends: what stands in the first place while the job runs is made from the job's
     own row, has no id and is never stored.
+
+    Args:
+        below: only attempts with a lower fencing number, which is those claimed before it.
     """
-    past = JobExecution.objects.filter(job=job).order_by("-attempt_number", "-fencing_number")
+    # Not by attempt number: that starts again when a job is requeued.
+    past = JobExecution.objects.filter(job=job).order_by("-fencing_number")
+    if below is not None:
+        return list(past.filter(fencing_number__lt=below)[rows])
     if job.status != JobStatus.RUNNING:
         return list(past[rows])
     if rows.start == 0:

@@ -1,4 +1,4 @@
-"""Jobs as screens and answers show them."""
+"""One job as screens and answers show it; lists of jobs are in ``job_lists``."""
 
 from __future__ import annotations
 
@@ -9,31 +9,20 @@ from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
 from jobs.models import Job
-from jobs.states import IN_FLIGHT
-from orgs.access import Actor, get_visible, project_ids
+from jobs.states import IN_FLIGHT, TERMINAL
+from orgs.access import Actor, get_visible
 from orgs.models import Role
 from queues.backoff import DEFAULT_RULE
-
-
-def list_jobs(
-    actor: Actor, *, queue_id: UUID | None = None, status: str | None = None, job_type: str | None = None
-) -> QuerySet[Job]:
-    """The jobs an actor sees, newest first, without payloads and results. Reads his projects at once.
-
-    With a queue its caller has made sure that the actor sees it.
-    """
-    jobs = Job.objects.without_payload().order_by("-id")
-    jobs = jobs.in_projects(project_ids(actor)) if queue_id is None else jobs.filter(queue_id=queue_id)
-    if status is not None:
-        jobs = jobs.filter(status=status)
-    if job_type is not None:
-        jobs = jobs.filter(job_type=job_type)
-    return with_attempts(jobs)
 
 
 def get_job(actor: Actor, job_id: UUID, *, needs: Role) -> Job:
     """One job with everything. Raises NotFound or Forbidden."""
     return get_visible(with_attempts(Job.objects.filter(pk=job_id)), actor, "project", needs=needs, what="job")
+
+
+def has_ended(job_id: UUID) -> bool:
+    """Is the job in a state that no worker will change, or gone?"""
+    return Job.objects.filter(pk=job_id).values_list("status", flat=True).first() in {None, *TERMINAL}
 
 
 def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:

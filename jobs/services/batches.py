@@ -7,19 +7,20 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from django.db import DatabaseError, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs.hints import DUE, hint
 from jobs.lifecycle.cancel import cancel_jobs
 from jobs.lifecycle.submit import NewJob, Submitted, submit_job, submit_jobs
 from jobs.models import Job, JobBatch
-from jobs.selectors.batches import Progress, has_failed_jobs, has_pending_jobs, progress_with_children
+from jobs.new_job import checked
+from jobs.selectors.batches import Progress, batches_to_fold, has_failure, has_pending_jobs, progress_with_children
 from jobs.states import TERMINAL
 from queues.models import Queue
 from scheduler_project.lib import logs
 from scheduler_project.lib.dbthreads import session
-from scheduler_project.lib.errors import Conflict, DomainError, NotFound, ValidationFailed
+from scheduler_project.lib.errors import Conflict, NotFound, ValidationFailed
 
 log = logs.get(__name__)
 
@@ -98,11 +99,9 @@ def cancel_batch(batch_id: UUID) -> int:
     return count
 
 
-def fold_batches(*, limit: int = 500) -> int:
-    """Look at the batches that have not ended: fire what is due; how many ended. A bad one never stops another."""
-    # Children first: a parent ends after those inside it.
-    rows = JobBatch.objects.filter(status__in=[Status.OPEN, Status.RUNNING]).order_by("-parent_id", "id")
-    return sum(_fold_safely(id_) for id_ in rows.values_list("id", flat=True)[:limit])
+def fold_batches() -> int:
+    """Fire what is due in batches that have not ended; how many ended. A bad one never stops another."""
+    return sum(_fold_safely(id_) for id_ in batches_to_fold())
 
 
 def has_unended_batches() -> bool:
@@ -114,10 +113,10 @@ def _fold_safely(batch_id: UUID) -> bool:
     try:
         with transaction.atomic():
             return _fold(batch_id)
-    except (DomainError, DatabaseError) as error:
+    except Exception as error:  # boundary: one bad row never stops the others
         if session() is None:
             raise
-        log.error("batch_not_folded", batch_id=str(batch_id), error=str(error).splitlines()[0])
+        log.error("batch_not_folded", batch_id=str(batch_id), error=str(error))
         return False
 
 
@@ -126,11 +125,10 @@ def _fold(batch_id: UUID) -> bool:
     batch = rows.filter(pk=batch_id, status__in=[Status.OPEN, Status.RUNNING]).first()
     if batch is None:
         return False
-    children = list(batch.children.all())
-    if batch.failure_noted_at is None and any(has_failed_jobs(id_) for id_ in [batch.pk, *(c.pk for c in children)]):
+    if batch.failure_noted_at is None and has_failure(batch):
         JobBatch.objects.filter(pk=batch_id).update(failure_noted_at=Now())
         _fire(batch, "on_failure", progress_with_children(batch))
-    is_over = batch.status == Status.RUNNING and all(child.ended_at is not None for child in children)
+    is_over = batch.status == Status.RUNNING and not batch.children.filter(ended_at=None).exists()
     if not is_over or has_pending_jobs(batch.pk):
         return False
     _end(batch, progress_with_children(batch))
@@ -156,18 +154,29 @@ def _end(batch: JobBatch, found: Progress) -> None:
 
 
 def _fire(batch: JobBatch, kind: str, found: Progress) -> None:
-    """Submit a callback's job; its idempotency key makes it one, whoever else is at work."""
+    """Submit a callback's job; its idempotency key makes it one, whoever else is at work.
+
+    One that can not be submitted does not keep the batch from ending: the batch says why.
+    """
     callback = getattr(batch, kind)
     if callback is None:
         return
-    queue = Queue.objects.get(pk=callback["queue_id"], project_id=batch.project_id)
     about = {
         "id": str(batch.pk), "name": batch.name, "event": kind, "total": found.total, "completed": found.completed,
         "failed": found.failed, "cancelled": found.cancelled,
     }  # fmt: skip
-    payload = {**(callback.get("payload") or {}), "batch": about}
-    job = NewJob(job_type=callback["job_type"], payload=payload, idempotency_key=f"batch:{batch.pk}:{kind}")
-    submit_job(queue, job)
+    try:
+        with transaction.atomic():
+            queue = Queue.objects.get(pk=callback["queue_id"], project_id=batch.project_id)
+            payload = {**(callback.get("payload") or {}), "batch": about}
+            key = f"batch:{batch.pk}:{kind}"
+            submit_job(queue, NewJob(job_type=callback["job_type"], payload=payload, idempotency_key=key))
+    except Exception as error:  # boundary: whatever is wrong with a callback is the callback's
+        if session() is None:
+            raise
+        text = f"{kind}: {error}"[:500]
+        log.error("callback_not_submitted", batch_id=str(batch.pk), error=text)
+        JobBatch.objects.filter(pk=batch.pk).update(callback_error=text)
 
 
 def _locked(batch_id: UUID) -> JobBatch:
@@ -196,6 +205,13 @@ def _check_callback(project_id: UUID, kind: str, callback: Any) -> None:
         raise ValidationFailed.of(kind, "must be an object with queue_id, job_type and, if wanted, payload")
     if not isinstance(callback.get("payload", {}), dict):
         raise ValidationFailed.of(f"{kind}.payload", "must be an object; the batch's numbers are added to it")
+    if not isinstance(callback["job_type"], str):
+        raise ValidationFailed.of(f"{kind}.job_type", "must be a text")
+    try:
+        # With the room that the batch's numbers take.
+        checked([NewJob(job_type=callback["job_type"], payload={**callback.get("payload", {}), "batch": " " * 1_000})])
+    except ValidationFailed as error:
+        raise ValidationFailed.of(f"{kind}.{error.details[0].field}", error.details[0].message) from None
     try:
         found = Queue.objects.filter(pk=UUID(str(callback["queue_id"])), project_id=project_id, deleted_at=None)
     except ValueError:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
 
 from jobs import sql
 from orgs.models import Project
-from scheduler_project.lib.sql import run
+from scheduler_project.lib.ids import first_id_at
+from scheduler_project.lib.sql import database_now, run
 from scheduler_project.lib.statements import plain_array
 
 DAY_S = 86_400.0
@@ -36,6 +38,7 @@ class Walk:
                 "others": plain_array(self.others),
                 "keep_s": self.keep_s,
                 "after": self.after,
+                "below": str(first_id_at(database_now() - timedelta(seconds=self.keep_s))),
                 "limit": STEP,
             },
         )

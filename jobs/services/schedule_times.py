@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import islice, takewhile
 
-from jobs.cron import CronError, fires, parse, zone_of
+from jobs.cron import fires, parse, zone_of
 from jobs.models import ScheduledJob
 
 #: So many due times of one schedule are handled in one round; the rest in the next.
@@ -42,20 +42,12 @@ def next_time(schedule: ScheduledJob, after: datetime) -> datetime | None:
     return next(times_after(schedule, after), None)
 
 
-def times_until(schedule: ScheduledJob, first: datetime, until: datetime) -> list[datetime]:
-    """Up to AT_ONCE due times from the planned ``first`` to ``until``, both included."""
+def times_until(schedule: ScheduledJob, first: datetime, until: datetime) -> tuple[list[datetime], int]:
+    """Up to AT_ONCE due times from the planned ``first`` to ``until``, both included; and how many more there are.
+
+    The number is exact up to what matters for the misfire policy: the schedule's cap.
+    """
     found = [first]
-    for at in islice(times_after(schedule, first), AT_ONCE - 1):
-        if at > until:
-            break
-        found.append(at)
-    return found
-
-
-def check_times(schedule: ScheduledJob) -> None:
-    """Raise CronError if the row's expression or zone can not be used."""
-    if schedule.cron_expression:
-        parse(schedule.cron_expression)
-    elif schedule.run_once_at is None:
-        raise CronError("an expression or a single moment is needed")
-    zone_of(schedule.timezone)
+    following = takewhile(until.__ge__, times_after(schedule, first))
+    found += islice(following, AT_ONCE - 1)
+    return found, sum(1 for _ in islice(following, max(1, schedule.misfire_cap)))

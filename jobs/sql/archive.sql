@@ -1,5 +1,6 @@
 -- archive.sql: move ended jobs past their retention out of the hot table, a few at a time, with what hangs on them
--- params   project_ids uuid[] (null = all but others), others uuid[], keep_s float8, after uuid (walked so far), limit int
+-- params   project_ids uuid[] (null = all but others), others uuid[], keep_s float8, after uuid (walked so far),
+--          below uuid (no older job has an id from here on), limit int
 -- returns  walked, moved    the last id looked at (null: none was left) and how many were moved
 -- locks    the moved rows until commit; rows locked by others are skipped
 -- index    primary key of jobs, whose ids are in the order of creation
@@ -7,6 +8,7 @@ with walked as materialized (
     select job.id, job.project_id, job.status, job.completed_at, job.batch_id, job.has_dependants
       from jobs as job
      where job.id > %(after)s::uuid
+       and job.id < %(below)s::uuid
        and job.created_at < clock_timestamp() - make_interval(secs => %(keep_s)s)
      order by job.id
      limit %(limit)s
@@ -14,8 +16,8 @@ with walked as materialized (
     select job.id, job.project_id
       from jobs as job
       join walked on walked.id = job.id and walked.project_id = job.project_id
-     where walked.status in ('completed', 'failed', 'dead_letter', 'cancelled')
-       and walked.completed_at < clock_timestamp() - make_interval(secs => %(keep_s)s)
+     where job.status in ('completed', 'failed', 'dead_letter', 'cancelled')   -- judged again under the row's lock
+       and job.completed_at < clock_timestamp() - make_interval(secs => %(keep_s)s)
        and (walked.project_id = any(%(project_ids)s::uuid[])
             or (%(project_ids)s::uuid[] is null and walked.project_id <> all(%(others)s::uuid[])))
        and not exists (select 1 from job_batches as batch
@@ -29,14 +31,6 @@ with walked as materialized (
                   and child.status not in ('completed', 'failed', 'dead_letter', 'cancelled')))
      order by job.id
        for update of job skip locked
-), edges as (
-    delete from job_dependencies as edge
-     using old
-     where edge.job_id = old.id or edge.depends_on_job_id = old.id
-), executions as (
-    delete from job_executions as execution
-     using old
-     where execution.job_id = old.id
 ), gone as (
     delete from jobs as job
      using old
@@ -44,6 +38,14 @@ with walked as materialized (
        and job.project_id = old.project_id
        and job.lease_token is null
     returning job.*
+), edges as (
+    delete from job_dependencies as edge
+     using gone
+     where edge.job_id = gone.id or edge.depends_on_job_id = gone.id
+), executions as (
+    delete from job_executions as execution
+     using gone
+     where execution.job_id = gone.id
 ), kept as (
     insert into jobs_archive (id, project_id, queue_id, scheduled_job_id, batch_id, job_type, payload, priority, status,
                               run_at, idempotency_key, attempt_count, result, error_message, trace_id, created_at,

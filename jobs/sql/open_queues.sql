@@ -1,5 +1,5 @@
 -- open_queues.sql: take the locks a claim needs, before the claim's own snapshot is taken
--- params   queue_ids uuid[]
+-- params   queue_ids uuid[], lock_class int (queues.locks.QUEUE_LOCK_CLASS)
 -- returns  nothing of use; the ids lie in two settings of this transaction, which claim.sql reads
 -- locks    limited queues: their row, one claimer at a time, so that counting and claiming agree; others busy with
 --          the same queue are not waited for. Unlimited queues: a shared advisory lock, which only pausing or

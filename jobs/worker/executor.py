@@ -11,7 +11,18 @@ from typing import Any
 
 from django.db import close_old_connections
 
-from jobs.decisions import Cancelled, Discarded, Failed, Interrupted, Snoozed, Succeeded, Verdict
+from jobs.decisions import (
+    MAX_ERROR_CHARS,
+    MAX_STACK_CHARS,
+    Cancelled,
+    Discarded,
+    Failed,
+    Interrupted,
+    Snoozed,
+    Succeeded,
+    Verdict,
+    storable,
+)
 from jobs.handlers.base import Cancel, Discard, JobContext, Outbox, RetryAfter, Snooze, Stopped, StopReason
 from jobs.handlers.registry import Handler, find_handler
 from jobs.lease import Ending, Lease
@@ -99,23 +110,32 @@ def _verdict_of(result: Any, ctx: JobContext) -> Verdict | None:
         return Failed(f"The handler returned a result that can not be stored: it {error}.")
 
 
-def _judge(error: BaseException, ctx: JobContext) -> Verdict | None:  # noqa: PLR0911 - one return a kind of ending
+def _judge(error: BaseException, ctx: JobContext) -> Verdict | None:
     reason = ctx.should_stop()
     if reason == "lost":
         return None
-    match error:
-        case Snooze():
-            return Snoozed(error.delay_s)
-        case RetryAfter():
-            return Failed(str(error), None, error.delay_s)
-        case Discard():
-            return Discarded(str(error) or "discarded by the handler")
-        case Cancel():
-            return Cancelled(str(error) or "cancelled by the handler")
-        case Stopped() | asyncio.CancelledError() if reason is not None:
-            return _stopped(reason, ctx)
+    with contextlib.suppress(BaseException):  # reading an error may run user code, which must not cost the verdict
+        verdict = _asked_for(error, reason, ctx)
+        if verdict is not None:
+            return verdict
     # After an interruption any error is taken as its consequence: the job goes back rather than losing an attempt.
     return Interrupted() if reason == "interrupted" else Failed(_summary(error), _stack(error))
+
+
+def _asked_for(error: BaseException, reason: StopReason | None, ctx: JobContext) -> Verdict | None:
+    text = _clean(str(error), MAX_ERROR_CHARS)
+    match error:
+        case Snooze():
+            return Snoozed(float(error.delay_s))
+        case RetryAfter():
+            return Failed(text or "asked to retry later", None, float(error.delay_s))
+        case Discard():
+            return Discarded(text or "discarded by the handler")
+        case Cancel():
+            return Cancelled(text or "cancelled by the handler")
+        case Stopped() | asyncio.CancelledError() if reason is not None:
+            return _stopped(reason, ctx)
+    return None
 
 
 def _stopped(reason: StopReason, ctx: JobContext) -> Verdict | None:
@@ -131,12 +151,17 @@ def _unknown(lease: Lease) -> Verdict:
 
 
 def _summary(error: BaseException) -> str:
-    with contextlib.suppress(Exception):  # a broken __str__ must not cost the verdict
-        return logs.redact(f"{type(error).__name__}: {error}")
+    with contextlib.suppress(BaseException):
+        return _clean(f"{type(error).__name__}: {error}", MAX_ERROR_CHARS)
     return type(error).__name__
 
 
 def _stack(error: BaseException) -> str:
-    with contextlib.suppress(Exception):
-        return logs.redact("".join(traceback.format_exception(error)))
+    with contextlib.suppress(BaseException):
+        return _clean("".join(traceback.format_exception(error)), MAX_STACK_CHARS)
     return ""
+
+
+def _clean(text: str, limit: int) -> str:
+    """Cut first: an error may be megabytes long, and looking for secrets in them would hold the interpreter."""
+    return logs.redact(storable(text, limit))

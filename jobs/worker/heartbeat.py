@@ -19,6 +19,8 @@ log = logs.get(__name__)
 _ROOT = Path(__file__).resolve().parent.parent.parent
 #: A lease is extended at least three times before it would lapse.
 BEATS_PER_LEASE = 3
+#: The shortest lease seen sets the pace for this long.
+REMEMBER_S = 60.0
 
 
 class Held(NamedTuple):
@@ -58,6 +60,8 @@ class Heartbeat:
         self._on_lost, self._on_cancel = on_lost, on_cancel
         self._beat_now = threading.Event()
         self._is_stopping = False
+        self._planned_s = interval_s
+        self._shortest_s, self._shortest_at = interval_s * BEATS_PER_LEASE, 0.0
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -69,14 +73,25 @@ class Heartbeat:
         """Do not wait for the next beat: something may have happened to a job that is held."""
         self._beat_now.set()
 
+    def hurry(self, lease_s: float) -> None:
+        """A lease was claimed: beat at once if the next beat would come too late for it."""
+        self._shortest_s, self._shortest_at = min(self._shortest(), lease_s), time.monotonic()
+        if lease_s / BEATS_PER_LEASE < self._planned_s:
+            self._beat_now.set()
+
     def stop(self) -> None:
-        """End the pulse."""
+        """End the pulse, whatever it is waiting for: nothing is held any more."""
         self._is_stopping = True
         self._beat_now.set()
         process = self._process
-        if process is not None and process.stdin is not None:
-            process.stdin.close()
-            process.wait(timeout=5)
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def _shortest(self) -> float:
+        """The shortest lease of late: short jobs with short leases come and go between two beats."""
+        is_recent = time.monotonic() - self._shortest_at < REMEMBER_S
+        return self._shortest_s if is_recent else self._interval_s * BEATS_PER_LEASE
 
     def _spawn(self) -> None:
         # In its own session: a Ctrl-C in the terminal must not reach it before the worker has drained.
@@ -98,23 +113,17 @@ class Heartbeat:
 
     def _write(self) -> None:
         while not self._is_stopping:
-            state = self._state()
-            shortest_s = min((lease.lease_s for lease in state.held), default=self._interval_s * BEATS_PER_LEASE)
-            interval_s = min(self._interval_s, shortest_s / BEATS_PER_LEASE)
-            self._send(
-                {"held": state.held, "status": state.status, "active": state.active, "interval_s": interval_s}
-            )
-            # A job with a short lease may be claimed meanwhile: look again at least once a second.
-            self._wait(interval_s)
-
-    def _wait(self, interval_s: float) -> None:
-        deadline = time.monotonic() + interval_s
-        while (left_s := deadline - time.monotonic()) > 0 and not self._is_stopping:
-            if self._beat_now.wait(min(left_s, 1.0)):
+            try:
+                state = self._state()
+                shortest_s = min([lease.lease_s for lease in state.held], default=self._shortest())
+                self._planned_s = min(self._interval_s, min(shortest_s, self._shortest()) / BEATS_PER_LEASE)
+                self._send(
+                    {"held": state.held, "status": state.status, "active": state.active, "interval_s": self._planned_s}
+                )
+            except Exception:  # boundary: a worker without a heartbeat would lose its leases silently
+                log.exception("heartbeat_failed")
+            if self._beat_now.wait(self._planned_s):
                 self._beat_now.clear()
-                return
-            shortest_s = min((lease.lease_s for lease in self._state().held), default=interval_s * BEATS_PER_LEASE)
-            deadline = min(deadline, time.monotonic() + shortest_s / BEATS_PER_LEASE)
 
     def _send(self, message: dict[str, Any]) -> None:
         process = self._process
@@ -123,7 +132,7 @@ class Heartbeat:
         try:
             process.stdin.write(json.dumps(message).encode() + b"\n")
             process.stdin.flush()
-        except (BrokenPipeError, ValueError):
+        except (OSError, ValueError):
             if not self._is_stopping:
                 log.warning("pulse_died", exit_code=process.poll())
                 time.sleep(0.5)  # a pulse that can not live must not be started in a tight circle
@@ -131,7 +140,10 @@ class Heartbeat:
 
     def _read(self, answers: IO[bytes]) -> None:
         for line in answers:
-            answer = json.loads(line)
+            try:
+                answer = json.loads(line)
+            except ValueError:  # the pulse was killed in the middle of a line
+                continue
             if answer["error"]:
                 log.warning("heartbeat_failed", error=answer["error"])
             if answer["lost"]:

@@ -12,10 +12,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError
 
 from jobs import metrics
-from jobs.decisions import Interrupted, Unbegun
+from jobs.decisions import Interrupted, Succeeded, Unbegun
 from jobs.lease import Ending, Lease
 from jobs.lifecycle.claim import Claim, KnownTypes, ready_queues, unanswered
 from jobs.lifecycle.exchange import Handover, Takeaway, exchange
@@ -25,7 +25,7 @@ from jobs.worker.outbox import Outbox
 from jobs.worker.pool import Pool
 from jobs.worker.rates import Rates
 from jobs.worker.roster import Roster
-from jobs.worker.salvage import settle_one_by_one
+from jobs.worker.salvage import is_its_own_fault, settle_one_by_one
 from scheduler_project.lib import logs
 from scheduler_project.lib.dbthreads import drop_connection
 
@@ -38,13 +38,22 @@ MARK_RUNNING_AFTER_S = 0.05
 #: After a hint, look again at these moments: the sender keeps quiet for a while after each one (jobs.hints).
 LOOK_AGAIN_S = (0.005, 0.015, 0.03, 0.06)
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
+RECOVER_AGAIN_S = 5.0
+#: Results of so many characters travel together, at most; a message to the server ends at 1 GB.
+MOST_CHARS = 32 * 2**20
 
 
 class Loop:
     """One thread. Everything else talks to it by ``done``, ``hint`` and the flags."""
 
     def __init__(
-        self, config: WorkerConfig, worker_id: str, types: KnownTypes, outbox: Outbox, on_dry: Callable[[], None]
+        self,
+        config: WorkerConfig,
+        worker_id: str,
+        types: KnownTypes,
+        outbox: Outbox,
+        on_dry: Callable[[], None],
+        on_lease: Callable[[float], object] = float,  # by default nothing is made of it
     ) -> None:
         self._config, self._worker_id, self._types, self._outbox = config, worker_id, types, outbox
         self.pool: Pool  # set by the runtime: the pool's executor needs this loop first
@@ -58,11 +67,14 @@ class Loop:
         self._look_at: list[float] = []
         self._next_poll = 0.0
         self._pause_s = FIRST_PAUSE_S
-        self._must_recover = False
-        self._claimed_once = False
+        #: When to look for claims that were never answered.
+        self._recover_at: list[float] = []
+        self._turned_at = 0.0
+        self._must_turn = False
+        self._over_by = 0.0
         self._is_claiming = True
         self._is_over = False
-        self._on_dry = on_dry
+        self._on_dry, self._on_lease = on_dry, on_lease
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
 
     # -- from other threads ------------------------------------------------------------------------------------
@@ -75,6 +87,7 @@ class Loop:
         if ending is None:
             self._in_hand.pop(lease.token, None)
             self._count_lost([lease.job_id])
+            self._must_turn = True
             self._wake.set()
             return
         self._endings.append(ending)
@@ -96,13 +109,16 @@ class Loop:
     def stop_claiming(self) -> None:
         """Take nothing new; what is in hand goes on. Jobs that have not begun go back."""
         self._is_claiming = False
+        self.pool.close()
+        self._must_turn = True
         self._wake.set()
 
     def finish(self, timeout_s: float) -> None:
-        """Hand over what is left and end the thread."""
+        """Hand over what is left and end the thread; an outage is waited for as long."""
+        self._over_by = time.monotonic() + timeout_s
         self._is_over = True
         self._wake.set()
-        self._thread.join(timeout_s)
+        self._thread.join(timeout_s + LONGEST_PAUSE_S)
 
     def in_hand(self) -> list[Lease]:
         """The leases to extend."""
@@ -116,54 +132,67 @@ class Loop:
     def _run(self) -> None:
         while True:
             self._wait()
-            if self._is_over and not self._endings and not self._outbox:
+            # The buffer too: a claim under way at the signal was answered after it.
+            if self._is_over and not (self._endings or self._outbox or self.pool.buffered):
                 return
             try:
                 self._turn()
                 self._pause_s = FIRST_PAUSE_S
-            except (OperationalError, InterfaceError) as error:
-                if self._is_over:
+            except _Refused:
+                self._rest()
+            except (DatabaseError, InterfaceError) as error:
+                if self._is_over and time.monotonic() > self._over_by:
                     log.error("endings_not_written", count=len(self._endings), error=str(error))
                     return
                 self._database_is_away(error)
             except Exception:  # boundary: a fault of ours must not end the worker silently
                 log.exception("loop_failed")
-                time.sleep(self._pause_s)
+                self._recover_at = [0.0]
+                self._rest()
 
     def _wait(self) -> None:
         """Return when a round trip is worth making."""
         while True:
             now = time.monotonic()
-            if self._endings:
-                due = self._first_ending_at + GATHER_S
-                if len(self._endings) >= GATHER_MOST or now >= due or self._is_over or self._is_starving():
-                    return
-            elif self._is_over or (self._hints and self._is_claiming) or self._is_starving():
+            if self._is_due(now):
+                self._must_turn = False
                 return
-            else:
-                due = self._next_due()
-                if now >= due:
-                    return
-            self._wake.wait(due - now)
+            self._wake.wait(self._look_again_in_s(now))
             self._wake.clear()
+
+    def _is_due(self, now: float) -> bool:
+        if self._must_turn or self._is_over or self._is_starving():
+            return True
+        if self._endings and (len(self._endings) >= GATHER_MOST or now >= self._first_ending_at + GATHER_S):
+            return True
+        if self._is_claiming and (self._hints or now >= self._next_look()):
+            return True
+        if self._recover_at and now >= self._recover_at[0]:
+            return True
+        waits_s = now - self._turned_at
+        has_marks = self.pool.unmarked or self.pool.buffered
+        return bool((has_marks and waits_s >= MARK_RUNNING_AFTER_S) or (self._outbox and waits_s >= LINES_WAIT_S))
+
+    def _look_again_in_s(self, now: float) -> float:
+        """How long nothing can become due that does not wake this thread."""
+        if self._endings:
+            return max(0.0, self._first_ending_at + GATHER_S - now)
+        if self.pool.unmarked or self.pool.buffered:
+            longest = MARK_RUNNING_AFTER_S
+        else:
+            longest = LINES_WAIT_S if self.pool.busy else 1.0
+        return max(0.0, min(longest, self._next_look() - now)) if self._is_claiming else longest
+
+    def _next_look(self) -> float:
+        return min(self._next_poll, self._look_at[0]) if self._look_at else self._next_poll
 
     def _is_starving(self) -> bool:
         return bool(self._is_claiming and self._roster and self.pool.free and not self.pool.buffered)
 
-    def _next_due(self) -> float:
-        now = time.monotonic()
-        due = self._next_poll if self._is_claiming else now + 1.0
-        if self._look_at and self._is_claiming:
-            due = min(due, self._look_at[0])
-        if self._outbox:
-            due = min(due, now + LINES_WAIT_S)
-        if self.pool.unmarked or self.pool.buffered:
-            due = min(due, now + MARK_RUNNING_AFTER_S)
-        return due
-
     def _turn(self) -> None:
         """One round trip, if there is anything to say or to ask."""
-        if self._must_recover:
+        self._turned_at = time.monotonic()
+        if self._recover_at and self._turned_at >= self._recover_at[0]:
             self._recover()
         if self._is_claiming:
             self._look_for_work()
@@ -173,17 +202,26 @@ class Loop:
             return
         try:
             takeaway = exchange(handover)
-        except (OperationalError, InterfaceError):
+        except Exception as error:  # boundary: what is in hand must not be forgotten, whatever went wrong
             self._put_back(handover)
-            raise
-        except DatabaseError as error:
-            # One row the database refuses must not keep the others from being written.
-            log.error("exchange_refused", error=str(error), endings=len(handover.endings))
-            settle_one_by_one(handover.endings)
-            for ending in handover.endings:
-                self._in_hand.pop(ending.token, None)
-            return
+            if not is_its_own_fault(error):
+                raise
+            log.exception("exchange_refused", error=str(error), endings=len(handover.endings))
+            self._salvage(len(handover.endings))
+            raise _Refused from error
         self._apply(handover, takeaway)
+
+    def _salvage(self, count: int) -> None:
+        """One ending that can not be written must not keep the others: write them one by one. Lines are lost."""
+        self._outbox.empty()
+        endings = [self._endings.popleft() for _ in range(count)]
+        written = 0
+        try:
+            for ending in settle_one_by_one(endings):
+                self._in_hand.pop(ending.token, None)
+                written += 1
+        finally:
+            self._endings.extendleft(reversed(endings[written:]))
 
     def _look_for_work(self) -> None:
         now = time.monotonic()
@@ -206,12 +244,21 @@ class Loop:
     def _gather(self) -> Handover:
         for lease in self.pool.take_back(stale_only=self._is_claiming):
             self._endings.append(Ending.of(lease, Unbegun(), self._worker_id))
-        # Taken one by one: seats append at any moment, and a swap of the whole could lose one.
-        endings = [self._endings.popleft() for _ in range(len(self._endings))]
+        endings = self._take_endings()
         self._account(endings)
         lines, progress = self._outbox.empty()
         begun = self.pool.begun(MARK_RUNNING_AFTER_S) if self.pool.unmarked else []
         return Handover(endings, begun, lines, progress, self._claim(), time.monotonic())
+
+    def _take_endings(self) -> list[Ending]:
+        """Those that have come, up to a size. One by one: seats append at any moment, a swap could lose one."""
+        endings, size = [], 0
+        while self._endings and size < MOST_CHARS:
+            ending = self._endings.popleft()
+            endings.append(ending)
+            if isinstance(ending.verdict, Succeeded):
+                size += len(ending.verdict.result_json or "")
+        return endings
 
     def _account(self, endings: list[Ending]) -> None:
         """Count the time used and note the room made, before the claim is planned."""
@@ -255,6 +302,7 @@ class Loop:
             if self._config.mode == "once":
                 self._is_claiming = False
             self.pool.take(takeaway.leases)
+            self._on_lease(min(lease.lease_s for lease in takeaway.leases))
         self._end_after_one()
 
     def _count_lost(self, job_ids: list[str]) -> None:
@@ -267,19 +315,31 @@ class Loop:
         self._endings.extendleft(reversed(handover.endings))
         self._first_ending_at = time.monotonic()
         self._outbox.put_back(list(handover.lines), list(handover.progress))
+        for lease in handover.begun:
+            self.pool.unmarked.setdefault(lease.token, (lease, 0.0))
 
     def _database_is_away(self, error: Exception) -> None:
-        log.warning("database_away", error=str(error).strip(), retry_in_s=round(self._pause_s, 2), waiting=len(self._endings))
+        log.warning(
+            "database_away", error=str(error).strip(), retry_in_s=round(self._pause_s, 2), waiting=len(self._endings)
+        )
         drop_connection()
-        self._must_recover = True
+        # Twice: the claim of a connection that broke may be committed only after the first look.
+        self._recover_at = [0.0, time.monotonic() + RECOVER_AGAIN_S]
         self._next_poll = 0.0
+        self._rest()
+
+    def _rest(self) -> None:
         time.sleep(self._pause_s * random.uniform(0.8, 1.2))  # noqa: S311 - spreads the returning workers only
         self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
 
     def _recover(self) -> None:
         """Give back what was claimed by a round trip whose answer never came."""
         endings = unanswered(self._worker_id, list(self._in_hand), settled_s=0.0)
-        self._must_recover = False
+        self._recover_at.pop(0)
         if endings:
             log.info("unanswered_claims_given_back", count=len(endings))
             self._endings.extend(endings)
+
+
+class _Refused(Exception):
+    """The database refused what was sent; the rest of it has been dealt with."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
+from uuid import UUID
 
 from jobs.decisions import storable
 from jobs.handlers.base import JobContext
 from jobs.lifecycle.exchange import LogLine, Progress
+from jobs.selectors.parents import results_of_parents
+from jobs.states import LogLevel
 from scheduler_project.lib import logs
 
 log = logs.get("jobs.handler")
@@ -24,7 +28,8 @@ class Outbox:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lines: list[LogLine] = []
-        self._progress: list[Progress] = []
+        #: By lease token: only the latest of each job is worth sending, and never to be crowded out by older ones.
+        self._progress: dict[str, Progress] = {}
         self._dropped = 0
 
     def __bool__(self) -> bool:
@@ -33,7 +38,9 @@ class Outbox:
     def log(self, ctx: JobContext, level: str, message: str) -> None:
         """Take a line of a handler's log; it goes to the process log too, with the same ids."""
         text = logs.redact(storable(message, MAX_LINE_CHARS))
-        getattr(log, level, log.info)("handler_log", message=text)
+        if level not in LogLevel.values:  # the database would refuse it, and with it all that travels along
+            level = LogLevel.INFO.value
+        getattr(log, level)("handler_log", message=text)
         with self._lock:
             if len(self._lines) >= MAX_LINES:
                 self._dropped += 1
@@ -44,20 +51,23 @@ class Outbox:
         """Take the progress of a job; only the latest is sent."""
         short = None if note is None else storable(note, MAX_LINE_CHARS)[:MAX_NOTE_CHARS]
         with self._lock:
-            if len(self._progress) < MAX_LINES:
-                self._progress.append(Progress(ctx.job_id, ctx.token, percent, short))
+            self._progress[ctx.token] = Progress(ctx.job_id, ctx.token, percent, short)
+
+    def parent_results(self, ctx: JobContext) -> dict[str, Any]:
+        """Read what the parents of a job have returned."""
+        return results_of_parents(UUID(ctx.job_id))
 
     def empty(self) -> tuple[list[LogLine], list[Progress]]:
         """Take everything out."""
         with self._lock:
             lines, progress, dropped = self._lines, self._progress, self._dropped
-            self._lines, self._progress, self._dropped = [], [], 0
+            self._lines, self._progress, self._dropped = [], {}, 0
         if dropped:
             log.warning("log_lines_dropped", count=dropped, limit=MAX_LINES)
-        return lines, progress
+        return lines, list(progress.values())
 
     def put_back(self, lines: list[LogLine], progress: list[Progress]) -> None:
         """The round trip failed: keep them for the next one, the oldest first, within the limit."""
         with self._lock:
             self._lines = (lines + self._lines)[:MAX_LINES]
-            self._progress = (progress + self._progress)[:MAX_LINES]
+            self._progress = {**{item.token: item for item in progress}, **self._progress}

@@ -12,6 +12,9 @@ from queue import SimpleQueue
 from jobs.handlers.registry import find_handler
 from jobs.lease import Lease
 from jobs.worker.executor import Executor
+from scheduler_project.lib import logs
+
+log = logs.get(__name__)
 
 #: A prefetched job that has waited so long goes back: another worker may have a seat for it.
 STALE_S = 1.0
@@ -26,9 +29,11 @@ class Pool:
         self._buffer: deque[tuple[Lease, float]] = deque()
         self._busy = 0
         self._threads = 0
-        self._sleeping = 0
+        #: Jobs in threads or on their way to one: never more than threads, so none waits behind another's job.
+        self._in_threads = 0
         self._inbox: SimpleQueue[Lease] = SimpleQueue()
         self._loop = _LoopThread()
+        self._is_closed = False
         #: Prefetched jobs whose handler has begun and whose row still says claimed: token -> (lease, since).
         self.unmarked: dict[str, tuple[Lease, float]] = {}
 
@@ -55,6 +60,11 @@ class Pool:
         with self._lock:
             self._buffer.extend((lease, now) for lease in leases)
             self._fill()
+
+    def close(self) -> None:
+        """Begin nothing more; what has begun goes on."""
+        with self._lock:
+            self._is_closed = True
 
     def take_back(self, *, stale_only: bool) -> list[Lease]:
         """Remove the jobs that have not begun (or only those that have waited too long) from the buffer."""
@@ -88,17 +98,26 @@ class Pool:
     # -- seats -------------------------------------------------------------------------------------------------
     def _fill(self) -> None:
         """Give waiting jobs to free seats. The caller holds the lock."""
-        while self._buffer and self._busy < self._seats:
-            lease = self._next_from_buffer()
+        while self._buffer and self._busy < self._seats and not self._is_closed:
+            if _is_async(self._buffer[0][0]):
+                self._busy += 1
+                self._loop.call(self._run_task, self._next_from_buffer())
+                continue
+            if self._in_threads >= self._threads and not self._start_thread():
+                return
             self._busy += 1
-            if _is_async(lease):
-                self._loop.call(self._run_task, lease)
-            else:
-                if self._sleeping <= self._inbox.qsize() and self._threads < self._seats:
-                    self._threads += 1
-                    name = f"seat-{self._threads}"
-                    threading.Thread(target=self._seat, name=name, daemon=True).start()
-                self._inbox.put(lease)
+            self._in_threads += 1
+            self._inbox.put(self._next_from_buffer())
+
+    def _start_thread(self) -> bool:
+        """One more seat; False if the system has no thread left, and the job stays in the buffer."""
+        try:
+            threading.Thread(target=self._seat, name=f"seat-{self._threads + 1}", daemon=True).start()
+        except RuntimeError as error:
+            log.error("seat_not_started", error=str(error), seats=self._threads)
+            return False
+        self._threads += 1
+        return True
 
     def _next_from_buffer(self) -> Lease:
         lease, _ = self._buffer.popleft()
@@ -111,18 +130,17 @@ class Pool:
         if not ended.is_running:
             self.unmarked.pop(ended.token, None)
         with self._lock:
-            if self._buffer and _is_async(self._buffer[0][0]) is is_async:
+            if self._buffer and not self._is_closed and _is_async(self._buffer[0][0]) is is_async:
                 return self._next_from_buffer()
             self._busy -= 1
+            self._in_threads -= not is_async
             self._fill()
         self._on_idle()
         return None
 
     def _seat(self) -> None:
         while True:
-            self._sleeping += 1
             lease: Lease | None = self._inbox.get()
-            self._sleeping -= 1
             while lease is not None:
                 self._executor.run_sync(lease)
                 lease = self._after(lease, is_async=False)
@@ -133,8 +151,9 @@ class Pool:
     async def _run_on_loop(self, first: Lease) -> None:
         lease: Lease | None = first
         while lease is not None:
-            # A task of its own, so that a handler's cancellation ends with the handler.
-            await asyncio.create_task(self._executor.run_async(lease))
+            # A task of its own, so that a handler's cancellation ends with the handler; awaited by ``wait``, which
+            # goes on even after a task that was cancelled at its very end.
+            await asyncio.wait([asyncio.create_task(self._executor.run_async(lease))])
             lease = self._after(lease, is_async=True)
 
 

@@ -59,7 +59,7 @@ class Pulse:
                     self._beat_silently()
 
     def _beat(self, message: dict[str, Any]) -> None:
-        self._interval_s, self._last = message["interval_s"], message
+        self._interval_s, self._last, self._cpu_s = message["interval_s"], message, self._cpu_now()
         held = message["held"]
         mine = self._execute(
             sql.EXTEND_LEASES,
@@ -71,10 +71,10 @@ class Pulse:
         )
         if mine is None:
             return
-        kept = {token for token, _ in mine}
+        kept = {token for token, _, _ in mine}
         self._answer(
             lost=[lease[1] for lease in held if lease[1] not in kept],
-            cancel=[token for token, is_cancel_requested in mine if is_cancel_requested],
+            cancel=[token for token, is_cancel_requested, _ in mine if is_cancel_requested],
         )
         self._say_alive(silent=False)
 

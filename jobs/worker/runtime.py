@@ -51,7 +51,7 @@ class Runtime:
         self._is_draining = False
         worker_id, outbox = str(self._worker_id), Outbox()
         names, patterns = known_types()
-        self._loop = Loop(config, worker_id, KnownTypes.of(names, patterns), outbox, self._run_dry)
+        self._loop = Loop(config, worker_id, KnownTypes.of(names, patterns), outbox, self._run_dry, self._hurry)
         self._executor = Executor(worker_id, outbox, self._loop.done)
         self._pool = self._loop.pool = Pool(config.seats, self._executor, self._loop.idle)
         self._heartbeat = Heartbeat(worker_id, config.heartbeat_s, self._state, self._lose, self._cancel)
@@ -81,7 +81,15 @@ class Runtime:
         log.info("worker_started", worker_id=str(self._worker_id), seats=self._config.seats, pid=os.getpid(),
                  queues=list(self._config.queue_names) or "all")  # fmt: skip
         self._signals.wait(None)
-        self._drain()
+        code = 1
+        try:
+            self._drain()
+            code = 0
+        except Exception:  # boundary: a worker that was told to stop stops
+            log.exception("drain_failed")
+        sys.stderr.flush()
+        # Handlers that heard nothing still sit in daemon threads; their leases are given back, nothing waits for them.
+        os._exit(code)
 
     def _drain(self) -> None:
         """Stop claiming, give back what has not begun, wait the grace, interrupt, give back, deregister."""
@@ -97,9 +105,6 @@ class Runtime:
         self._heartbeat.stop()
         _deregister(self._worker_id)
         log.info("worker_stopped", worker_id=str(self._worker_id), left_behind=self._pool.busy)
-        sys.stderr.flush()
-        # Handlers that heard nothing still sit in daemon threads; their leases are given back, nothing waits for them.
-        os._exit(0)
 
     def _interrupt(self) -> None:
         contexts = list(self._executor.running.values())
@@ -108,15 +113,13 @@ class Runtime:
             ctx.stop("interrupted")
         self._until(lambda: self._pool.busy == 0, NOTICE_S / 2)
         for thread_id in self._pool.thread_ids() if self._pool.busy else []:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                ctypes.c_ulong(thread_id), ctypes.py_object(_Interruption)
-            )
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), ctypes.py_object(_Interruption))
         self._until(lambda: self._pool.busy == 0, NOTICE_S / 2)
         written = self._loop.pending_tokens()
         for lease in self._loop.in_hand():
             if lease.token not in written:
-                ctx = self._executor.running.get(lease.token)
-                ran_ms = None if ctx is None else round((time.monotonic() - ctx.started) * 1000, 3)
+                running = self._executor.running.get(lease.token)
+                ran_ms = None if running is None else round((time.monotonic() - running.started) * 1000, 3)
                 self._loop.done(lease, Ending.of(lease, Interrupted(), str(self._worker_id), ran_ms))
 
     def _until(self, condition: Callable[[], bool], limit_s: float) -> bool:
@@ -156,6 +159,9 @@ class Runtime:
                 self._heartbeat.beat_now()
         elif kind in ("", WORK):
             self._loop.hint(subject)
+
+    def _hurry(self, lease_s: float) -> None:
+        self._heartbeat.hurry(lease_s)
 
     def _run_dry(self) -> None:
         if self._config.mode != "serve":

@@ -34,3 +34,9 @@ def find_problem() -> str | None:
 def drop_broken_connection() -> None:
     """Close this thread's connection if it is no longer usable; the next statement opens a new one."""
     connection.close_if_unusable_or_obsolete()
+
+
+def release_connection() -> None:
+    """Close this thread's connection while it waits for something else; not inside a transaction, which would end."""
+    if not connection.in_atomic_block:
+        connection.close()

@@ -18,6 +18,8 @@ class DomainError(Exception):
     """A request that can not be granted. ``message`` is for people, ``details`` name the fields."""
 
     code = "bad_request"
+    #: The HTTP status, where it is not the usual one of the code.
+    status: int | None = None
 
     def __init__(self, message: str, details: Sequence[FieldError] = ()) -> None:
         super().__init__(message)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+LOWEST, HIGHEST = UUID(int=0), UUID(int=(1 << 128) - 1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _lock = threading.Lock()
 _last = 0
 
@@ -25,3 +28,14 @@ def uuid7() -> UUID:
     random = int.from_bytes(os.urandom(8), "big") & 0x3FFF_FFFF_FFFF_FFFF
     milliseconds, counter = ticks >> 12, ticks & 0xFFF
     return UUID(int=milliseconds << 80 | 0x7 << 76 | counter << 64 | 0b10 << 62 | random)
+
+
+def first_id_at(moment: datetime) -> UUID:
+    """The lowest id that could have been made at this moment: ids below it are older, to the millisecond."""
+    milliseconds = (moment - _EPOCH) // timedelta(milliseconds=1)
+    return UUID(int=min(max(milliseconds, 0), (1 << 48) - 1) << 80)
+
+
+def moment_of(id_: UUID) -> datetime:
+    """When a version 7 UUID was made, to the millisecond."""
+    return _EPOCH + timedelta(milliseconds=id_.int >> 80)

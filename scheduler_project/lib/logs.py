@@ -27,7 +27,9 @@ class JobFields(Protocol):
 #: The job this thread or task works for; set by the worker, None outside of handlers.
 current_job: ContextVar[JobFields | None] = ContextVar("current_job", default=None)
 _SECRET_NAME = re.compile(r"password|secret|token$|api_?key$|authorization|cookie", re.IGNORECASE)
-_SECRET_TEXT = re.compile(r"(?i)(bearer\s+)[\w.~+/=-]+|(://[^/\s:@]+:)[^@\s]+(?=@)|\bpk_[a-z]+_\w+")
+# A password may itself hold an at sign: blotted out up to the last one, rather too much than too little.
+_SECRET_TEXT = re.compile(r"""(?i)(bearer\s+)[\w.~+/=-]+|(://[^/\s:@]{0,256}:)[^\s"'<>]{1,256}(?=@)|\bpk_[a-z]+_\w+""")
+_DEEPEST = 6
 
 
 def _with_thread(_logger: object, _method: str, event: Event) -> Event:
@@ -46,11 +48,25 @@ def _with_job(_logger: object, _method: str, event: Event) -> Event:
 
 def _without_secrets(_logger: object, _method: str, event: Event) -> Event:
     for name, value in event.items():
-        if _SECRET_NAME.search(name):
-            event[name] = "***"
-        elif isinstance(value, str):
-            event[name] = redact(value)
+        event[name] = _clean(name, value, _DEEPEST)
     return event
+
+
+def _clean(name: str, value: Any, deepest: int) -> Any:
+    if _SECRET_NAME.search(name):
+        return "***"
+    if isinstance(value, str):
+        return redact(value)
+    if deepest and isinstance(value, dict):
+        return {key: _clean(str(key), inner, deepest - 1) for key, inner in value.items()}
+    if deepest and isinstance(value, list | tuple):
+        return [_clean("", inner, deepest - 1) for inner in value]
+    return value
+
+
+def _redact_line(_logger: object, _method: str, line: str) -> str:
+    """Last of all, what only became text when the line was written: errors and objects given as fields."""
+    return redact(line)
 
 
 def redact(text: str) -> str:
@@ -71,7 +87,7 @@ def configure(*, level: str, pretty: bool, stream: TextIO) -> None:
         _without_secrets,
     ]
     renderer = structlog.dev.ConsoleRenderer(colors=stream.isatty()) if pretty else structlog.processors.JSONRenderer()
-    named = [structlog.stdlib.add_logger_name, structlog.processors.EventRenamer("event")]
+    named: list[Any] = [structlog.stdlib.add_logger_name, structlog.processors.EventRenamer("event")]
     logging.config.dictConfig(
         {
             "version": 1,
@@ -80,7 +96,12 @@ def configure(*, level: str, pretty: bool, stream: TextIO) -> None:
                 "line": {
                     "()": structlog.stdlib.ProcessorFormatter,
                     "foreign_pre_chain": [*named, *shared],
-                    "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, _target, renderer],
+                    "processors": [
+                        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                        _target,
+                        renderer,
+                        _redact_line,
+                    ],
                 }
             },
             "handlers": {"line": {"class": "logging.StreamHandler", "formatter": "line", "stream": stream}},

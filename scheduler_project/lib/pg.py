@@ -17,7 +17,9 @@ KEEPALIVE: dict[str, Any] = {
     "keepalives_count": 2,
     "tcp_user_timeout": 8_000,
 }
-SERVER_KEEPALIVE = "-c tcp_keepalives_idle=3 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=2 -c tcp_user_timeout=8000"
+SERVER_KEEPALIVE = (
+    "-c tcp_keepalives_idle=3 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=2 -c tcp_user_timeout=8000"
+)
 
 
 def settings_from_url(url: str) -> dict[str, Any]:
@@ -32,7 +34,10 @@ def settings_from_url(url: str) -> dict[str, Any]:
         raise ValueError(str(error)) from None
     if not url.startswith(("postgresql://", "postgres://")) or not parts.get("dbname"):
         raise ValueError("not a postgresql:// address with a database name")
-    keys = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}  # noqa: S105
+    # libpq finds out about a wrong port only when it connects. Several ports belong to several hosts.
+    if not all(p.isascii() and p.isdigit() and 0 < int(p[:6]) < 65_536 for p in str(parts.get("port", "1")).split(",")):
+        raise ValueError("not a port number")
+    keys = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
     found = {key: str(parts.pop(part, "") or "") for key, part in keys.items()}
     return {"ENGINE": "django.db.backends.postgresql", **found, "OPTIONS": parts}
 
@@ -62,7 +67,8 @@ def use_direct_session(name: str) -> None:
     """Make this process's Django connection a direct one that outlives every tick (leader, migrations)."""
     direct = settings.DATABASE_DIRECT
     options = {**direct.get("OPTIONS", {}), **KEEPALIVE, "connect_timeout": 5, "application_name": name}
-    options["options"] = " ".join(filter(None, [options.get("options"), SERVER_KEEPALIVE]))
+    # Whoever holds a row or a table for long must not hold up everything that this session does.
+    options["options"] = " ".join(filter(None, [options.get("options"), SERVER_KEEPALIVE, "-c lock_timeout=2000"]))
     options["server_side_binding"] = False
     for key in ("USER", "PASSWORD", "HOST", "PORT"):
         connection.settings_dict[key] = direct.get(key, "")

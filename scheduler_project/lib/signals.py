@@ -9,6 +9,8 @@ import signal
 from collections.abc import Iterable
 from enum import Enum
 
+_CHUNK_BYTES = 65_536
+
 
 class Message(Enum):
     """What woke the main thread."""
@@ -24,14 +26,20 @@ class SignalPipe:
         self._out, self._in = os.pipe()
         os.set_blocking(self._in, False)
         os.set_blocking(self._out, False)
+        self._is_waking = False
         for number in numbers:
             signal.signal(number, self._note)
 
     def wait(self, timeout_s: float | None) -> Message | None:
-        """The next message, None if none came within ``timeout_s`` (None waits for ever)."""
+        """What came since the last call, a stop before a wake-up; None if nothing came within ``timeout_s``.
+
+        None waits for ever.
+        """
         if not select.select([self._out], [], [], timeout_s)[0]:
             return None
-        return Message(os.read(self._out, 1))
+        messages = os.read(self._out, _CHUNK_BYTES)
+        self._is_waking = False  # only now: before, its byte could be read with the flag set for ever
+        return Message.STOP if Message.STOP.value in messages else Message.WAKE
 
     def stop(self) -> None:
         """As if a signal had come; from any thread."""
@@ -39,11 +47,13 @@ class SignalPipe:
 
     def wake(self) -> None:
         """Something happened that the main thread should look at; from any thread."""
-        self._put(Message.WAKE)
+        if not self._is_waking:  # so that wake-ups nobody reads never fill the pipe, which a stop needs
+            self._is_waking = True
+            self._put(Message.WAKE)
 
     def _note(self, _number: int, _frame: object) -> None:
         self._put(Message.STOP)
 
     def _put(self, message: Message) -> None:
-        with contextlib.suppress(BlockingIOError):  # a full pipe: thousands of unread messages, one more says nothing
+        with contextlib.suppress(BlockingIOError):  # a full pipe: thousands of unread stops, one more says nothing
             os.write(self._in, message.value)

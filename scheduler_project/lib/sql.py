@@ -7,16 +7,21 @@ lock in the first statement, count in the second (ADR 0005).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db import connection
+from django.db import OperationalError, connection
+from psycopg.errors import DeadlockDetected
 
 from scheduler_project.lib.statements import Call, Statement
 
+T = TypeVar("T")
 Row = tuple[Any, ...]
 _NOW = Statement("now", "select clock_timestamp()")
+#: How often a transaction is tried that meets others head-on.
+TRIES = 5
 
 
 def run(statement: Statement, params: Mapping[str, object]) -> list[Row]:
@@ -40,9 +45,19 @@ def database_now() -> datetime:
     return now
 
 
-def in_transaction() -> bool:
-    """Does the caller hold a transaction open?"""
-    return connection.in_atomic_block
+def past_deadlocks(work: Callable[[], T]) -> T:
+    """Do ``work``, a whole transaction, and do it again if it met another one head-on: the database has undone it.
+
+    Inside of a caller's transaction it is done once: that one is broken then and must be done again as a whole.
+    """
+    for attempt in range(1, TRIES):
+        try:
+            return work()
+        except OperationalError as error:
+            if not isinstance(error.__cause__, DeadlockDetected) or connection.in_atomic_block:
+                raise
+            time.sleep(0.01 * attempt)
+    return work()
 
 
 def _rows(cursor: Any) -> list[Row]:

@@ -9,6 +9,8 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
+from dlq.models import DeadLetter
+from dlq.services import discard
 from jobs.decisions import Discarded, Failed, Succeeded, Verdict
 from jobs.lease import Ending
 from jobs.lifecycle.cancel import cancel_from, cancel_job
@@ -170,6 +172,19 @@ def test_retry_from_a_node_runs_it_and_all_downstream_again_in_order(queue: Queu
     assert status_of(made["c"].id) == ("scheduled", True)
     end(queue, Succeeded())
     assert status_of(made["c"].id) == ("queued", False)
+
+
+@pytest.mark.django_db
+def test_retry_from_a_node_leaves_what_somebody_discarded(queue: Queue) -> None:
+    job = NewJob(job_type="noop", max_attempts=1)
+    made = submit_graph([Node("a", queue, job), Node("b", queue, job, [After("a")])])
+    end(queue, Succeeded())
+    end(queue, Failed("no"))
+    discard(DeadLetter.objects.get().pk, by=None)
+
+    assert requeue_from(made["a"].id, by=None) == 1
+
+    assert status_of(made["b"].id)[0] == "dead_letter"
 
 
 @pytest.mark.django_db

@@ -48,13 +48,19 @@ def cluster() -> Iterator[EmbeddedPostgres]:
 
 SETUP = """
 insert into organizations (id, name, slug) values (gen_random_uuid(), 'o', 'o');
-insert into projects (id, organization_id, name, slug, updated_at) select gen_random_uuid(), id, 'p', 'p', now() from organizations;
+insert into projects (id, organization_id, name, slug, updated_at)
+  select gen_random_uuid(), id, 'p', 'p', now() from organizations;
 insert into queues (id, project_id, name, priority, is_paused, paused_reason, visibility_timeout_secs, updated_at)
   select gen_random_uuid(), id, 'q', 0, false, '', 10, now() from projects;
 """
 SUBMIT = """
 insert into jobs (id, project_id, queue_id, job_type, payload, status)
 select gen_random_uuid(), project_id, id, 'sleep_20', '{}', 'queued' from queues returning id
+"""
+
+
+END_SESSIONS = """
+select pg_terminate_backend(pid) from pg_stat_activity where datname = 'punctual' and pid <> pg_backend_pid()
 """
 
 
@@ -75,7 +81,7 @@ class Producer(threading.Thread):
 
 def ask(url: str, statement: str) -> Any:
     with psycopg.connect(url, autocommit=True) as session:
-        row = session.execute(statement).fetchone()  # type: ignore[arg-type]
+        row = session.execute(statement).fetchone()
         return row[0] if row else None
 
 
@@ -213,3 +219,22 @@ def test_web_answers_503_during_an_outage_and_recovers(cluster: EmbeddedPostgres
         wait_until(lambda: answer() == 503)
         cluster.ensure()
         wait_until(lambda: answer() == 200, timeout_s=10)
+
+
+@needs_own_cluster
+def test_results_are_kept_while_the_database_is_read_only(cluster: EmbeddedPostgres) -> None:
+    url = cluster.url("punctual")
+    with psycopg.connect(url, autocommit=True) as session, worker(url=url) as process:
+        session.execute(SETUP)
+        session.execute(SUBMIT.replace("sleep_20", "sleep_1000"))
+        wait_until(lambda: ask(url, "select count(*) from jobs where status = 'running'") == 1)
+        session.execute("alter database punctual set default_transaction_read_only = on")
+        session.execute(END_SESSIONS)
+        wait_until(lambda: len(process.events("database_away")) >= 2, timeout_s=20)
+        session.execute("set default_transaction_read_only = off")
+        session.execute("alter database punctual set default_transaction_read_only = off")
+        session.execute(END_SESSIONS)
+
+        wait_until(lambda: ask(url, "select count(*) from jobs where status = 'completed'") == 1, timeout_s=20)
+        assert ask(url, "select count(*) from job_executions") == 1
+        assert len(process.events("database_away")) < 60

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import statistics
 import time
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -33,6 +34,10 @@ def leader_pid() -> int | None:
         return row[0] if row else None
 
 
+def another_leads(pid: int | None) -> bool:
+    return leader_pid() not in (None, pid)
+
+
 def promoted(job: Job) -> bool:
     return Job.objects.filter(pk=job.pk, status="queued").exists()
 
@@ -53,8 +58,8 @@ def test_standby_acts_within_a_second_of_the_leaders_death(committed_queue: Queu
 
             leader.kill()
 
-            wait_until(lambda: leader_pid() not in (None, pid), timeout_s=5, every_s=0.005)
-            wait_until(lambda job=job: promoted(job), timeout_s=5, every_s=0.005)
+            wait_until(partial(another_leads, pid), timeout_s=5, every_s=0.005)
+            wait_until(partial(promoted, job), timeout_s=5, every_s=0.005)
             gaps.append(time.monotonic() - began)
             leader.__exit__()
             running.remove(leader)
@@ -75,9 +80,9 @@ def test_leader_that_loses_its_session_stands_back(committed_queue: Queue) -> No
             term = LeaderTerm.objects.latest("id")
             with connection.cursor() as cursor:
                 cursor.execute("select pg_terminate_backend(%s)", [term.backend_pid])
-            wait_until(lambda term=term: LeaderTerm.objects.latest("id").pk > term.pk, timeout_s=5)
+            wait_until(LeaderTerm.objects.filter(pk__gt=term.pk).exists, timeout_s=5)
             loser = first if first.pid == pid else second
-            wait_until(lambda loser=loser: loser.events("leadership_lost"))
+            wait_until(partial(loser.events, "leadership_lost"))
 
         job = make_job(committed_queue, delay_s=0.3)
         wait_until(lambda: promoted(job), timeout_s=5)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import time
+from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from django.db import connection
 
 from jobs.models import Job
 from queues.models import Queue
+from scheduler_project.lib.ids import uuid7
 from tests.factories import make_jobs
 from tests.processes import scheduler, worker
 from tests.waiting import wait_until
@@ -27,8 +30,13 @@ def count(statement: str) -> int:
 
 
 @pytest.mark.timeout(240)
-def test_old_jobs_are_archived_while_others_flow_and_the_run_stops_on_term(committed_queue: Queue) -> None:
-    make_jobs(committed_queue, ENDED)
+def test_old_jobs_are_archived_while_others_flow_and_the_run_stops_on_term(
+    committed_queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past = timedelta(days=40) // timedelta(milliseconds=1) << 80
+    with monkeypatch.context() as patch:
+        patch.setattr("jobs.lifecycle.submit.uuid7", lambda: UUID(int=uuid7().int - past))
+        make_jobs(committed_queue, ENDED)
     with connection.cursor() as cursor:
         cursor.execute(
             "update jobs set status = 'completed', attempt_count = 1, created_at = now() - interval '40 days',"

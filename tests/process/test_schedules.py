@@ -6,6 +6,7 @@ import os
 import random
 import statistics
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -70,7 +71,7 @@ def test_every_due_time_fires_once_while_the_leaders_sessions_are_ended(committe
                     " where ended_at is null and backend_pid in (select pid from pg_stat_activity)"
                     " order by id desc limit 1"
                 )
-            wait_until(lambda n=n: ScheduleFire.objects.count() == 2 * n + 2, timeout_s=10)
+            wait_until(partial(has_fired, 2 * n + 2), timeout_s=10)
 
     fires = list(ScheduleFire.objects.order_by("due_at").values_list("due_at", "outcome"))
     assert fires == [(start + timedelta(minutes=n), "fired") for n in range(20)]
@@ -89,6 +90,10 @@ def test_children_get_what_their_parents_returned(committed_queue: Queue) -> Non
         wait_until(lambda: Job.objects.filter(pk=made["sum"].id, status="completed").exists())
 
     assert Job.objects.get(pk=made["sum"].id).result == 42
+
+
+def has_fired(times: int) -> bool:
+    return ScheduleFire.objects.count() == times
 
 
 def random_graph(rng: random.Random, queue: Queue) -> tuple[list[Node], dict[str, str]]:

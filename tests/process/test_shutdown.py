@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import time
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -110,7 +111,8 @@ def test_idle_processes_end_on_term_whenever_it_comes(committed_queue: Queue) ->
     rng = random.Random(7)
     for _ in range(5):
         with worker() as a, scheduler() as b:
-            wait_until(lambda a=a, b=b: a.events("worker_started") and b.events("scheduler_started"))
+            wait_until(partial(a.events, "worker_started"))
+            wait_until(partial(b.events, "scheduler_started"))
             time.sleep(rng.uniform(0.0, 0.5))  # the moment is what varies here, not a wait for a condition
             for process in (a, b):
                 process.send(signal.SIGTERM)
@@ -139,3 +141,30 @@ def test_jobs_of_unknown_types_are_left_for_workers_that_know_them(committed_que
 
     assert statuses() == {"completed": 1, "queued": 1}
     assert Job.objects.get(status="queued").attempt_count == 0
+
+
+def test_buffer_goes_back_at_term_although_the_seats_are_busy(committed_queue: Queue) -> None:
+    make_jobs(committed_queue, 400, "effect")
+    make_jobs(committed_queue, 40, "effect.polite", payload={"ms": 3_000})
+    with worker("--concurrency", "4") as process:
+        wait_until(lambda: statuses().get("completed", 0) >= 400)
+        wait_until(lambda: statuses().get("running", 0) == 4)
+        process.send(signal.SIGTERM)
+        wait_until(lambda: process.events("worker_draining"))
+
+        wait_until(lambda: not statuses().get("claimed"), timeout_s=1)
+
+        assert process.wait(10) == 0
+    assert statuses()["completed"] <= 408
+    assert not Job.objects.filter(status="queued").exclude(attempt_count=0).exists()
+
+
+def test_log_lines_show_while_the_handler_runs_also_during_a_drain(committed_queue: Queue) -> None:
+    job = make_job(committed_queue, "chatty", payload={"ms": 4_000})
+    with worker() as process:
+        wait_until(lambda: job.logs.exists(), timeout_s=5)
+        process.send(signal.SIGTERM)
+        before = job.logs.count()
+        wait_until(lambda: job.logs.count() > before + 3, timeout_s=2)
+        assert status_of(job) == "running"
+        assert process.wait(10) == 0

@@ -82,7 +82,11 @@ def test_all_jobs_complete_once_while_workers_are_killed(committed_queue: Queue)
     assert count("select count(*) from job_executions where status = 'completed'") == JOBS
     assert count("select count(distinct job_id) from job_executions where status = 'completed'") == JOBS
     # The history tells the truth: attempts used up = rows written, numbered without gap.
-    assert count("select count(*) from jobs j where attempt_count <> (select count(*) from job_executions e where e.job_id = j.id)") == 0
+    untrue = (
+        "select count(*) from jobs j where attempt_count <>"
+        " (select count(*) from job_executions e where e.job_id = j.id)"
+    )
+    assert count(untrue) == 0
     assert count("select count(*) from job_executions where attempt_number <> fencing_number") == 0
     assert count("select count(*) from job_executions where started_at < claimed_at or finished_at < started_at") == 0
 
@@ -107,7 +111,8 @@ def test_starts_equal_recorded_attempts_and_attempts_of_a_job_hardly_overlap(com
     assert unrecorded == 0
     assert starts <= attempts <= starts + weather.kills * 4
     overlaps = count(
-        "select count(*) from test_effects a join test_effects b on a.job_id = b.job_id and a.kind = 'end' and b.kind = 'start'"
+        "select count(*) from test_effects a join test_effects b"
+        " on a.job_id = b.job_id and a.kind = 'end' and b.kind = 'start'"
         " and a.fencing_number < b.fencing_number and a.at > b.at + interval '3 seconds'"
     )
     assert overlaps == 0

@@ -37,7 +37,9 @@ def test_job_of_a_killed_worker_runs_again_within_lease_plus_sweep(committed_que
         with worker():
             wait_until(lambda: status_of(job) == "completed", timeout_s=12)
 
-    attempts = list(JobExecution.objects.filter(job=job).order_by("fencing_number").values_list("status", "attempt_number"))
+    attempts = list(
+        JobExecution.objects.filter(job=job).order_by("fencing_number").values_list("status", "attempt_number")
+    )
     assert attempts == [("lost", 1), ("completed", 2)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db.models.functions import Now
 
 from jobs.decisions import Discarded, Failed, Succeeded, Verdict
 from jobs.lease import Ending
@@ -138,3 +139,43 @@ def test_closed_batch_takes_no_jobs_and_wrong_input_names_its_field(queue: Queue
 
     with pytest.raises(Conflict):
         add_jobs(batch.pk, queue, [NOOP])
+
+
+def test_batch_behind_hundreds_of_open_ones_ends_too(queue: Queue) -> None:
+    for n in range(600):
+        create_batch(queue.project_id, f"open {n}")
+    batch = make_batch(queue)
+    close_batch(batch.pk)
+
+    assert fold_batches() == 1
+
+    assert JobBatch.objects.get(pk=batch.pk).status == "completed"
+
+
+def test_callback_that_can_not_be_submitted_does_not_keep_the_batch_from_ending(queue: Queue) -> None:
+    batch, good = make_batch(queue), make_batch(make_queue(queue.project), "good")
+    Queue.objects.filter(pk=queue.pk).update(deleted_at=Now())
+    close_batch(batch.pk)
+    close_batch(good.pk)
+
+    assert fold_batches() == 2
+
+    assert "deleted" in JobBatch.objects.get(pk=batch.pk).callback_error
+    assert told() == ["told.on_end", "told.on_success"]
+
+
+def test_parent_remembers_children_whose_jobs_are_archived(queue: Queue) -> None:
+    elsewhere = make_queue(queue.project)
+    parent = create_batch(queue.project_id, "parent")
+    child = create_batch(queue.project_id, "child", parent_id=parent.pk)
+    add_jobs(child.pk, elsewhere, [NOOP] * 3)
+    close_batch(child.pk)
+    end_all(elsewhere, Discarded("no"))
+    fold_batches()
+    Job.objects.filter(batch=child).delete()  # as retention does
+    close_batch(parent.pk)
+
+    fold_batches()
+
+    parent.refresh_from_db()
+    assert (parent.status, parent.total_jobs, parent.failed_jobs) == ("failed", 3, 3)

@@ -13,7 +13,7 @@ from jobs.lease import Ending
 from jobs.lifecycle.settle import settle
 from jobs.models import Job, ScheduledJob, ScheduleFire
 from jobs.selectors.ledger import promised_and_delivered
-from jobs.services import schedules
+from jobs.services import firing, schedules
 from jobs.services.backfill import backfill
 from jobs.services.firing import due_in_s, fire_due, recompute_after_upgrade
 from queues.models import Queue
@@ -96,11 +96,11 @@ def test_backfill_of_what_was_missed_runs_it_once(queue: Queue) -> None:
     schedule = make_schedule(queue, misfire_policy="skip", misfire_grace_secs=0)
     first = put_back(schedule, 5)
     fire_due()
-    window = {"since": first, "until": database_now(), "only_missed": True}
+    until = database_now()
 
-    dry = backfill(schedule.pk, **window, is_dry_run=True)
-    done = backfill(schedule.pk, **window)
-    again = backfill(schedule.pk, **window)
+    dry = backfill(schedule.pk, since=first, until=until, only_missed=True, is_dry_run=True)
+    done = backfill(schedule.pk, since=first, until=until, only_missed=True)
+    again = backfill(schedule.pk, since=first, until=until, only_missed=True)
 
     assert dry.due_times == done.due_times
     assert len(done.job_ids) == 5
@@ -310,3 +310,36 @@ def test_edit_of_the_expression_moves_the_next_run_from_now_on(queue: Queue) -> 
     changed = schedules.update_schedule(schedule.pk, cron_expression="* * * * *")
 
     assert changed.next_run_at == last_minute() + timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(("policy", "fired"), [("run_once", 1), ("run_all", 5), ("skip", 0)])
+def test_gap_of_many_pieces_is_judged_as_one(queue: Queue, policy: str, fired: int) -> None:
+    schedule = make_schedule(queue, misfire_policy=policy, misfire_cap=5, misfire_grace_secs=0)
+    put_back(schedule, 2_500)
+    ScheduledJob.objects.update(ends_at=last_minute())
+
+    rounds = 0
+    while ScheduledJob.objects.filter(is_active=True).exists() and rounds < 10:
+        fire_due()
+        rounds += 1
+
+    assert rounds > 1
+    assert ScheduleFire.objects.count() == 2_500
+    assert Job.objects.count() == fired
+
+
+def test_row_that_breaks_our_own_code_stops_no_other(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad, good = make_schedule(queue, name="bad"), make_schedule(queue, name="good", job_type="fine")
+    ScheduledJob.objects.update(next_run_at=last_minute())
+    real = firing.fire_one
+
+    def fire_one(schedule: ScheduledJob, *args: Any) -> Any:
+        if schedule.pk == bad.pk:
+            raise KeyError("a fault of ours")
+        return real(schedule, *args)
+
+    monkeypatch.setattr(firing, "fire_one", fire_one)
+
+    assert fire_due() == 1
+    assert ledger(good) == [("fired", "")]
+    assert "a fault of ours" in ScheduledJob.objects.get(pk=bad.pk).last_error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -20,9 +21,17 @@ from jobs.services.batches import add_jobs, create_batch
 from jobs.services.retention import drop_old_months, run_retention
 from orgs.models import Project
 from queues.models import Queue
+from scheduler_project.lib.ids import uuid7
 from tests.factories import claim_from, make_jobs, make_queue
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def old_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs of these tests have the ids of a hundred days ago: retention looks no further than the ids of its day."""
+    past = timedelta(days=100) // timedelta(milliseconds=1) << 80
+    monkeypatch.setattr("jobs.lifecycle.submit.uuid7", lambda: UUID(int=uuid7().int - past))
 
 
 def end_all(queue: Queue, verdict: Verdict) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from rest_framework.exceptions import APIException, ValidationError
 
 from scheduler_project.lib.errors import ValidationFailed
+from scheduler_project.lib.ids import uuid7
 from scheduler_project.lib.rest import fields as f
 from scheduler_project.lib.rest.errors import envelope, exception_handler
 from scheduler_project.lib.rest.paging import Window
@@ -173,12 +175,16 @@ def test_a_page_knows_whether_there_is_another():
     window = Window(limit=2, offset=4)
 
     assert window.rows == slice(4, 7)
-    assert window.page([1, 2, 3], lambda n: {"n": n})["next_offset"] == 6
+    rows = [SimpleNamespace(id=uuid7()) for _ in range(3)]
+    first = window.page(rows, lambda row: {"id": row.id})
+    assert (first["next_offset"], len(first["items"])) == (6, 2)
+    assert first["next_cursor"]
     assert window.page([1, 2], lambda n: {"n": n}) == {
         "items": [{"n": 1}, {"n": 2}],
         "limit": 2,
         "offset": 4,
         "next_offset": None,
+        "next_cursor": None,
     }
 
 

@@ -25,7 +25,10 @@ FIRST_LOOK_S, LONGEST_LOOK_S = 0.01, 0.5
 
 
 class Command(BaseCommand):
-    help = "Submit a job. With --wait the exit code tells the outcome: 0 completed, 2 failed, 3 dead letter, 4 cancelled, 5 not ended in time."
+    help = (
+        "Submit a job. With --wait the exit code tells the outcome: "
+        "0 completed, 2 failed, 3 dead letter, 4 cancelled, 5 not ended in time."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("job_type")

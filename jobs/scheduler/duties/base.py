@@ -16,6 +16,7 @@ log = logs.get(__name__)
 
 #: A row that could not be handled is left alone for this long.
 SET_ASIDE_S = 60.0
+ROUND_S = 0.25
 
 
 @dataclass(slots=True)
@@ -47,14 +48,16 @@ class Careful:
     limit: int = 500
     _aside: dict[str, float] = field(default_factory=dict)
 
-    def run(self) -> int:
-        """Handle all there is; how many rows were handled."""
-        total = 0
+    def run(self) -> tuple[int, bool]:
+        """Handle rows for at most ROUND_S, since other duties wait; how many were handled, and are there more?"""
+        total, end = 0, time.monotonic() + ROUND_S
         while True:
             count = self._round()
             total += count
             if count < self.limit:
-                return total
+                return total, False
+            if time.monotonic() >= end:
+                return total, True
 
     def _round(self) -> int:
         now = time.monotonic()

@@ -15,8 +15,10 @@ def duty(every_s: float) -> Duty:
     careful = Careful("promote", promote_due, due_ids)
 
     def run() -> float | None:
-        count = careful.run()
+        count, has_more = careful.run()
         metrics.PROMOTED.inc(count)
+        if has_more:
+            return 0.0
         due_s = due_in_s()
         if due_s is None or (due_s <= 0 and count == 0):
             return every_s

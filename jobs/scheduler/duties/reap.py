@@ -15,10 +15,10 @@ def duty(every_s: float) -> Duty:
     careful = Careful("reap", reap_expired, expired_ids, limit=200)
 
     def run() -> float | None:
-        count = careful.run()
+        count, has_more = careful.run()
         if count:
             metrics.RESCUED.inc(count)
             log.warning("expired_leases_reaped", count=count)
-        return None
+        return 0.0 if has_more else None
 
     return Duty("reap", every_s, run)

@@ -21,8 +21,8 @@ def duty(every_s: float) -> Duty:
 
     def run() -> float | None:
         if not todo:
-            drop_old_months()
             todo.extend(walks())
+            drop_old_months()
         end, moved = time.monotonic() + ROUND_S, 0
         while todo and time.monotonic() < end:
             has_more, count = todo[-1].step()

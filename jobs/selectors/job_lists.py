@@ -1,0 +1,78 @@
+"""Lists of jobs that cost the same however many jobs there are: ids by one index probe a queue, then their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from jobs.models import Job
+from jobs.selectors.jobs import with_attempts
+from orgs.access import Actor, visible
+from queues.models import Queue
+from scheduler_project.lib.ids import HIGHEST, LOWEST, first_id_at
+
+#: With a type so many jobs are looked through for one page: no index holds types.
+SCAN = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Which jobs; times are those at which their ids were made, the end not included."""
+
+    queue_ids: Sequence[UUID]
+    status: str | None = None
+    job_type: str | None = None
+    created_from: datetime | None = None
+    created_to: datetime | None = None
+
+    @property
+    def from_id(self) -> UUID:
+        """The lowest id that fits."""
+        return LOWEST if self.created_from is None else first_id_at(self.created_from)
+
+    def below(self, cursor: UUID | None) -> UUID:
+        """The id that all that fit are below of."""
+        end = HIGHEST if self.created_to is None else first_id_at(self.created_to)
+        return end if cursor is None else min(end, cursor)
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """Jobs, newest first; ``resume_below`` is where to go on if looking for a type stopped early."""
+
+    jobs: list[Job]
+    resume_below: UUID | None = None
+
+
+def queue_ids_of(actor: Actor) -> list[UUID]:
+    """All queues an actor sees, deleted ones too: their jobs are history."""
+    return list(visible(Queue.objects.all(), actor, "project").values_list("pk", flat=True))
+
+
+def page_of_jobs(wanted: JobFilter, *, cursor: UUID | None, rows: slice) -> JobPage:
+    """The jobs of ``rows`` among those that fit, without payloads and results.
+
+    Whoever calls has made sure that the actor sees the queues.
+
+    Args:
+        cursor: only jobs older than this one.
+    """
+    limit = rows.stop - rows.start
+    place = {"from_id": wanted.from_id, "below_id": wanted.below(cursor), "status": wanted.status}
+    if wanted.job_type is not None:
+        return _page_of_type(wanted, limit, {**place, "skip": rows.start})
+    ids = Job.objects.page_of(queue_ids=list(wanted.queue_ids), rows=rows.stop, limit=limit, skip=rows.start, **place)
+    return JobPage(_rows(ids))
+
+
+def _page_of_type(wanted: JobFilter, limit: int, place: dict[str, object]) -> JobPage:
+    [queue_id] = wanted.queue_ids
+    found = Job.objects.page_of_type(queue_id=queue_id, job_type=wanted.job_type, scan=SCAN, limit=limit, **place)
+    resume = next((id_ for id_, is_match in found if not is_match), None)
+    return JobPage(_rows([id_ for id_, is_match in found if is_match]), resume)
+
+
+def _rows(ids: Sequence[UUID]) -> list[Job]:
+    return list(with_attempts(Job.objects.without_payload().filter(id__in=ids)).order_by("-id")) if ids else []

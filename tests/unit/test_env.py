@@ -1,0 +1,151 @@
+"""Reading the environment: a bad value stops the start with the variable, the value and what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scheduler_project import env
+from scheduler_project.lib.pg import settings_from_url
+
+Set = Callable[..., None]
+
+
+@pytest.fixture
+def set_env(monkeypatch: pytest.MonkeyPatch) -> Set:
+    """Set APP_ variables."""
+
+    def change(**values: str) -> None:
+        for name, value in values.items():
+            monkeypatch.setenv(f"APP_{name}", value)
+
+    return change
+
+
+def refusal(read: Callable[[], Any]) -> str:
+    with pytest.raises(env.BadSetting) as caught:
+        read()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value", ["11", "0", "-3", "ten", "1.5", "1_0", "٣", "²", "--5", "-", "0x10", "1e3", "9" * 5_000]
+)
+def test_a_bad_number_names_variable_value_and_bounds(set_env: Set, value: str) -> None:
+    set_env(SEATS=value)
+
+    message = refusal(lambda: env.integer("SEATS", 5, at_least=1, at_most=10))
+
+    assert "APP_SEATS" in message
+    assert repr(value) in message
+    assert "a whole number from 1 to 10" in message
+
+
+@pytest.mark.parametrize(("value", "expected"), [("1", 1), (" 10 ", 10), ("007", 7), ("", 5), ("   ", 5)])
+def test_a_good_number_is_taken_and_an_empty_one_is_the_default(set_env: Set, value: str, expected: int) -> None:
+    set_env(SEATS=value)
+
+    assert env.integer("SEATS", 5, at_least=1, at_most=10) == expected
+
+
+def test_a_negative_number_is_taken_where_it_is_allowed(set_env: Set) -> None:
+    set_env(SHIFT="-4")
+
+    assert env.integer("SHIFT", 0, at_least=-5, at_most=5) == -4
+
+
+@pytest.mark.parametrize("value", ["true", "TRUE", "1", "Yes", "on"])
+def test_many_words_say_true(set_env: Set, value: str) -> None:
+    set_env(LISTEN=value)
+
+    assert env.boolean("LISTEN", default=False) is True
+
+
+@pytest.mark.parametrize("value", ["false", "0", "NO", "off"])
+def test_many_words_say_false(set_env: Set, value: str) -> None:
+    set_env(LISTEN=value)
+
+    assert env.boolean("LISTEN", default=True) is False
+
+
+def test_another_word_is_neither_true_nor_false(set_env: Set) -> None:
+    set_env(LISTEN="maybe")
+
+    message = refusal(lambda: env.boolean("LISTEN", default=True))
+
+    assert "APP_LISTEN='maybe'" in message
+    assert "true or false" in message
+
+
+def test_a_word_outside_the_choice_names_all_allowed_ones(set_env: Set) -> None:
+    set_env(LOG_LEVEL="loud")
+
+    message = refusal(lambda: env.choice("LOG_LEVEL", "info", ["debug", "info"]))
+
+    assert "APP_LOG_LEVEL='loud'" in message
+    assert "debug, info" in message
+
+
+def test_a_choice_is_taken_in_any_case(set_env: Set) -> None:
+    set_env(LOG_LEVEL="DeBug")
+
+    assert env.choice("LOG_LEVEL", "info", ["debug", "info"]) == "debug"
+
+
+def test_a_short_secret_is_refused_and_not_repeated(set_env: Set) -> None:
+    set_env(JWT_SECRET="hunter2")
+
+    message = refusal(lambda: env.secret("JWT_SECRET", development="dev", is_production=False))
+
+    assert "APP_JWT_SECRET" in message
+    assert "at least 32 characters" in message
+    assert "hunter2" not in message
+
+
+def test_production_needs_a_secret_and_development_does_not(set_env: Set) -> None:
+    set_env(JWT_SECRET="")
+
+    assert env.secret("JWT_SECRET", development="dev", is_production=False) == "dev"
+    assert "APP_JWT_SECRET" in refusal(lambda: env.secret("JWT_SECRET", development="dev", is_production=True))
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://u:hunter2@h/db", "postgresql://u:hunter2@h", "u:hunter2", "postgresql://u:hunter2@h:x/d"]
+)
+def test_a_bad_address_is_refused_without_its_password(set_env: Set, url: str) -> None:
+    message = refusal(
+        lambda: env.parsed("DATABASE_URL", url, settings_from_url, "an address is needed", is_secret=True)
+    )
+
+    assert "APP_DATABASE_URL" in message
+    assert "an address is needed" in message
+    assert "hunter2" not in message
+
+
+def test_an_address_becomes_djangos_settings() -> None:
+    found = settings_from_url("postgresql://ann:p%40ss@db.example:6432/jobs?sslmode=require")
+
+    assert found == {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": "jobs",
+        "USER": "ann",
+        "PASSWORD": "p@ss",
+        "HOST": "db.example",
+        "PORT": "6432",
+        "OPTIONS": {"sslmode": "require"},
+    }
+
+
+def test_lists_are_cut_at_commas_and_blanks_dropped(set_env: Set) -> None:
+    set_env(HANDLER_MODULES=" a.b , , c ")
+
+    assert env.names("HANDLER_MODULES") == ["a.b", "c"]
+
+
+def test_a_bad_setting_ends_the_process_with_its_message() -> None:
+    assert issubclass(env.BadSetting, SystemExit)
+    assert env.BadSetting("X", "1", "two is needed").code == (
+        "APP_X='1' is not usable: two is needed. Correct or unset it and start again."
+    )
