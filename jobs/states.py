@@ -23,7 +23,8 @@ TERMINAL = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.DEAD_LETT
 WAITING = frozenset({JobStatus.SCHEDULED, JobStatus.QUEUED})
 
 #: (from, to) -> the verb that draws the arrow; from None is a new job. ``failed`` on the way to ``scheduled`` or
-#: ``dead_letter`` is passed through inside one statement and never seen from outside.
+#: ``dead_letter`` is passed through inside one statement and never seen from outside; so is ``running`` when a
+#: prefetched job's handler ends before its row was marked.
 ARROWS: dict[tuple[JobStatus | None, JobStatus], str] = {
     (None, JobStatus.SCHEDULED): "submit",
     (None, JobStatus.QUEUED): "submit",
