@@ -6,7 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -35,11 +35,12 @@ class Scratch:
             row = session.execute(statement.encode()).fetchone()
             return row[0] if row else None
 
-    def start(self, *args: str, **env: str) -> subprocess.Popen[bytes]:
-        """A manage.py process in this database."""
+    def start(self, *args: str, program: Sequence[str] = (), **env: str) -> subprocess.Popen[bytes]:
+        """A process in this database: manage.py with ``args``, or another ``program``."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith("APP_") or k == "APP_HANDLER_MODULES"}
         return subprocess.Popen(
-            [sys.executable, str(settings.BASE_DIR / "manage.py"), *args],
+            [*(program or [sys.executable, "manage.py"]), *args],
+            cwd=settings.BASE_DIR,
             env={**kept, "APP_DATABASE_URL": self.url, "APP_LOG_LEVEL": "error", **env},
             stdout=subprocess.DEVNULL,
         )

@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='jobbatch',
             name='callback_error',
-            field=models.CharField(blank=True, help_text='A callback that could not be submitted.', max_length=500),
+            field=models.CharField(blank=True, db_default='', help_text='A callback that could not be submitted.', max_length=500),
         ),
         migrations.AddConstraint(
             model_name='scheduledjob',

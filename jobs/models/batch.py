@@ -39,7 +39,9 @@ class JobBatch(models.Model):
     on_end = models.JSONField(null=True)
     on_failure = models.JSONField(null=True)
     failure_noted_at = models.DateTimeField(null=True, help_text="When its first failure was seen.")
-    callback_error = models.CharField(max_length=500, blank=True, help_text="A callback that could not be submitted.")
+    callback_error = models.CharField(
+        max_length=500, blank=True, db_default="", help_text="A callback that could not be submitted."
+    )
     cancel_requested_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jobs.bench import measures
+from jobs.bench.api import api
 from jobs.bench.scratch import scratch_database
 
 #: name -> (measure, jobs at full size)
@@ -21,6 +22,7 @@ MEASURES = {
     "horizon": (measures.horizon, 60_000),
     "backlog": (measures.backlog, 1_000_000),
     "batch": (measures.batch, 100_000),
+    "api": (api, 1_000_000),
 }
 
 

@@ -1,0 +1,114 @@
+"""The REST API over loopback: what a submission and a list cost with a large table behind them."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any
+
+from jobs.bench.measures import Figure, Say, fill, make_queue
+from jobs.bench.scratch import Scratch
+from orgs.keys import PREFIX_CHARS, hash_key, make_key
+
+ROUNDS = 300
+KEY = """
+insert into api_keys (id, project_id, name, prefix, key_hash, scope, last_used_at)
+select gen_random_uuid(), id, 'bench', %s, %s, 'manage', now() from projects
+"""
+COMMITS = "select pg_stat_get_db_xact_commit(oid) from pg_database where datname = current_database()"
+
+
+def api(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
+    """Submit and list with one web process and keep-alive, ``jobs`` ended jobs behind them."""
+    key = make_key()
+    with scratch.connect() as session:
+        queue_id = make_queue(session, "api")
+        session.execute(KEY, [key[:PREFIX_CHARS], hash_key(key)])
+        say(f"filling {jobs:,} ended jobs")
+        fill(scratch, queue_id, jobs)
+        session.execute("update jobs set status = 'completed', completed_at = now()")
+        session.execute("vacuum analyze jobs")
+    port = _free_port()
+    web = _start_web(scratch, port)
+    try:
+        client = _Client(port, key)
+        client.wait_until_ready()
+        body = json.dumps({"queue_id": str(queue_id), "job_type": "from.the.bench", "payload": {"x": 1}})
+        say(f"{ROUNDS} single submissions")
+        client.times("POST", "/api/jobs", body, 20)
+        before = _commits(scratch)
+        submits = client.times("POST", "/api/jobs", body, ROUNDS)
+        statements = (_commits(scratch) - before) / ROUNDS
+        say(f"{ROUNDS} lists of 50")
+        lists = client.times("GET", f"/api/jobs?queue_id={queue_id}&limit=50", None, ROUNDS)
+    finally:
+        web.terminate()
+        web.wait(30)
+    return [
+        Figure("submit_p50", statistics.median(submits), "ms"),
+        Figure("submit_statements", statements, "", 3.1, is_most=True),
+        Figure("list_50_p50", statistics.median(lists), "ms", 30.0, is_most=True),
+        Figure("list_50_p95", statistics.quantiles(lists, n=20)[-1], "ms"),
+    ]
+
+
+class _Client:
+    """One keep-alive connection."""
+
+    def __init__(self, port: int, key: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self._headers = {"X-API-Key": key, "Content-Type": "application/json"}
+
+    def wait_until_ready(self) -> None:
+        """Wait for the web process."""
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                self._send("GET", "/readyz", None, 200)
+                return
+            except (OSError, http.client.HTTPException):
+                self._connection.close()
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def times(self, method: str, path: str, body: str | None, count: int) -> list[float]:
+        """Milliseconds of each of ``count`` requests."""
+        found = []
+        for _ in range(count):
+            began = time.perf_counter()
+            self._send(method, path, body, 201 if method == "POST" else 200)
+            found.append((time.perf_counter() - began) * 1000)
+        return found
+
+    def _send(self, method: str, path: str, body: str | None, expected: int) -> None:
+        self._connection.request(method, path, body, self._headers)
+        answer = self._connection.getresponse()
+        text = answer.read()
+        if answer.status != expected:
+            raise http.client.HTTPException(f"{method} {path}: {answer.status} {text[:200]!r}")
+
+
+def _commits(scratch: Scratch) -> int:
+    """Transactions so far. Sessions tell their counts a second late, so wait until they have."""
+    time.sleep(1.5)
+    return int(scratch.value(COMMITS))
+
+
+def _start_web(scratch: Scratch, port: int) -> subprocess.Popen[bytes]:
+    program = [sys.executable, "-m", "gunicorn", "-c", "scheduler_project/gunicorn.py", "scheduler_project.wsgi"]
+    env = {"APP_API_HOST": "127.0.0.1", "APP_API_PORT": str(port)}
+    unlimited = {f"APP_RATE_{kind}_PER_MIN": "0" for kind in ("READ", "SUBMIT", "LOGIN")}
+    return scratch.start(program=program, **env, **unlimited)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: Any = probe.getsockname()[1]
+        return int(port)
