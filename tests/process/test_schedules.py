@@ -98,7 +98,7 @@ def has_fired(times: int) -> bool:
 
 def random_graph(rng: random.Random, queue: Queue) -> tuple[list[Node], dict[str, str]]:
     """Nodes, and the state in which a simple model says each ends."""
-    size = rng.randint(2, 40)
+    size = rng.randint(2, 60)
     nodes: list[Node] = []
     expected: dict[str, str] = {}
     for i in range(size):
