@@ -14,7 +14,7 @@ IS_FIT := $(shell { $(RUN) -c 'import pip' && .ci/find-python $(RUN) && { [ -z '
 .DEFAULT_GOAL := help
 # Two installations into one .venv would spoil it.
 .NOTPARALLEL:
-.PHONY: help demo test stop check format lint lock clean rebuild
+.PHONY: help demo test fuzz schema stop check format lint lock clean rebuild
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -24,6 +24,12 @@ demo: $(V)/.run ## run everything with sample data; ARGS="--port 3001 --workers 
 
 test: $(V)/.dev ## run the tests; ARGS="tests/unit -k name"
 	@exec $(RUN) -m pytest -q -n 2 $(ARGS)
+
+fuzz: $(V)/.dev ## send made-up requests to a real server for a while; SECONDS=600
+	@FUZZ_SECONDS=$(or $(SECONDS),600) $(RUN) -m pytest -q tests/fuzz
+
+schema: $(V)/.dev ## write the API's schema to docs/openapi.json
+	@$(RUN) manage.py openapi > docs/.openapi.new && mv docs/.openapi.new docs/openapi.json
 
 stop: ## stop a demo that is running, and the databases it or the tests left
 	@[ ! -e $(V)/.run ] || $(RUN) manage.py demo --stop

@@ -76,6 +76,21 @@ def rotate(text: str) -> TokenPair:
     return _pair(family.user, refresh)
 
 
+def end_family(text: str) -> None:
+    """Log out: no refresh token of this log-in works from now on. Tokens that are bad already are no error."""
+    try:
+        token = _decoded(RefreshToken, text)
+        family_id = UUID(token[_FAMILY])
+    except (BadToken, KeyError, ValueError):
+        return
+    RefreshFamily.objects.filter(pk=family_id, user_id=str(token["sub"]), revoked_at=None).update(revoked_at=Now())
+
+
+def end_all_families(user_id: UUID) -> None:
+    """No refresh token of this account works from now on."""
+    RefreshFamily.objects.filter(user_id=user_id, revoked_at=None).update(revoked_at=Now())
+
+
 def verify_access(text: str) -> User:
     """Whose access token this is; one query, so that a closed account or a new password ends it at once.
 

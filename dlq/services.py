@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db.models.functions import Now
@@ -30,3 +31,13 @@ def discard(letter_id: UUID, *, by: UUID | None) -> None:
     )
     if not changed:
         raise Conflict("This dead letter is resolved already.")
+
+
+def discard_many(letter_ids: Sequence[UUID], *, by: UUID | None) -> int:
+    """Discard those of the letters that nobody has decided about; how many."""
+    # In the order of their ids: of two who discard at once none waits for the other in a circle.
+    still_open = DeadLetter.objects.filter(pk__in=letter_ids, resolved=False).order_by("pk")
+    ids = list(still_open.select_for_update(no_key=True, of=("self",)).values_list("pk", flat=True))
+    return DeadLetter.objects.filter(pk__in=ids).update(
+        resolved=True, resolved_at=Now(), resolved_by_id=by, resolution_action=DeadLetter.Resolution.DISCARDED
+    )

@@ -20,6 +20,7 @@ from jobs.models import (
     JobExecution,
     JobLog,
     LeaderTerm,
+    Operation,
     ScheduledJob,
     ScheduleFire,
     Worker,
@@ -119,6 +120,15 @@ class JobBatchAdmin(ReadOnlyAdmin):
     list_filter = ("status",)
     list_select_related = ("project",)
     search_fields = ("name",)
+    ordering = ("-id",)
+
+
+@admin.register(Operation)
+class OperationAdmin(ReadOnlyAdmin):
+    list_display = ("id", "project", "action", "state", "matched", "changed", "skipped", "failed", "created_at")
+    list_filter = ("action", "state")
+    list_select_related = ("project",)
+    search_fields = ("=id",)
     ordering = ("-id",)
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import F, Model, QuerySet, Value
 
 from orgs.models import ApiKey, Organization, Project, Role
-from scheduler_project.lib.errors import Forbidden, NotFound
+from scheduler_project.lib.errors import Forbidden, NotFound, ValidationFailed
 
 M = TypeVar("M", bound=Model)
 
@@ -22,6 +22,7 @@ _ROLE_OF_SCOPE = {
     ApiKey.Scope.SUBMIT.value: Role.MEMBER,
     ApiKey.Scope.MANAGE.value: Role.ADMIN,
 }
+_RUNNERS = frozenset({ApiKey.Scope.WORK.value, ApiKey.Scope.MANAGE.value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,11 @@ class Machine:
 
     @property
     def role(self) -> Role:
-        """Never owner: keys do not manage members."""
-        return _ROLE_OF_SCOPE[self.scope]
+        """Never owner: keys do not manage members. Raises Forbidden for a key that only runs jobs: it sees nothing."""
+        role = _ROLE_OF_SCOPE.get(self.scope)
+        if role is None:
+            raise Forbidden("A key of this scope runs jobs as a worker and does nothing else.")
+        return role
 
 
 Actor = Person | Machine
@@ -84,10 +88,31 @@ def require(role: str, needs: Role) -> None:
         raise Forbidden(f"This needs the role {needs.value}; yours is {role}.")
 
 
+def runner_project_id(actor: Actor) -> UUID:
+    """The project whose jobs an actor may run as a worker. Raises Forbidden for people and for lesser keys."""
+    if isinstance(actor, Machine) and actor.scope in _RUNNERS:
+        return actor.project_id
+    raise Forbidden("Running jobs needs an API key of the scope work or manage.")
+
+
 def get_project(actor: Actor, project_id: UUID, *, needs: Role) -> Project:
     """A project that is not deleted. Raises NotFound or Forbidden."""
     projects = Project.objects.filter(pk=project_id).select_related("organization")
     return get_visible(projects, actor, "", needs=needs, what="project")
+
+
+def project_of_new(actor: Actor, project_id: UUID | None, *, needs: Role) -> Project:
+    """The project that something new belongs to; the holder of a key need not name his.
+
+    Raises:
+        ValidationFailed: a person named none.
+        NotFound, Forbidden: as ``get_project``.
+    """
+    if project_id is None:
+        if not isinstance(actor, Machine):
+            raise ValidationFailed.of("project_id", "is needed")
+        project_id = actor.project_id
+    return get_project(actor, project_id, needs=needs)
 
 
 def get_organization(actor: Person, organization_id: UUID, *, needs: Role) -> Organization:

@@ -106,6 +106,7 @@ class ApiKey(models.Model):
         READ = "read", "Read"
         SUBMIT = "submit", "Read, submit and cancel jobs"
         MANAGE = "manage", "Everything in the project"
+        WORK = "work", "Only run jobs, as a worker over HTTP"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="api_keys")
@@ -122,7 +123,7 @@ class ApiKey(models.Model):
     class Meta:
         db_table = "api_keys"
         constraints = [
-            models.CheckConstraint(condition=Q(scope__in=["read", "submit", "manage"]), name="api_keys_scope")
+            models.CheckConstraint(condition=Q(scope__in=["read", "submit", "manage", "work"]), name="api_keys_scope")
         ]
 
     def __str__(self) -> str:

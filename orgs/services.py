@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models.functions import Now
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Least, Now
 from django.utils.text import slugify
 
 from orgs.keys import PREFIX_CHARS, hash_key, make_key
@@ -18,6 +20,8 @@ from scheduler_project.lib.text import clean_name
 MAX_NAME_CHARS = 200
 MAX_SLUG_CHARS = 80
 MAX_KEY_NAME_CHARS = 100
+#: How long two secrets of a rotated key can be good side by side.
+MAX_OVERLAP_SECS = 30 * 86_400
 _SLUG_TRIES = 20
 
 
@@ -108,6 +112,21 @@ def create_api_key(
         created_by_id=by,
     )
     return ShownKey(row, key)
+
+
+def rotate_api_key(key: ApiKey, *, overlap_secs: int, by: UUID | None) -> ShownKey:
+    """A new key like this one; this one ends after the overlap, or when it would have ended anyway.
+
+    Raises:
+        Conflict: it is revoked or has expired.
+    """
+    with transaction.atomic():
+        usable = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), pk=key.pk, revoked_at=None)
+        ends = Now() + timedelta(seconds=overlap_secs)
+        # Of two who rotate at once the second waits here; an overlap that was granted is never made longer.
+        if not usable.update(expires_at=Least("expires_at", ends)):
+            raise Conflict("The key is revoked or has expired.")
+        return create_api_key(key.project, name=key.name, scope=key.scope, expires_at=key.expires_at, by=by)
 
 
 def revoke_api_key(key_id: UUID) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection
+from functools import reduce
+from operator import or_
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
-from orgs.access import Actor, Machine, get_visible, visible
+from orgs.access import Actor, Machine, get_visible, require, visible
 from orgs.models import Role
 from queues.models import Queue, RetryPolicy
-from scheduler_project.lib.errors import NotFound, ValidationFailed
+from scheduler_project.lib.errors import DomainError, Forbidden, NotFound, ValidationFailed
 
 PATH_FORM = "write organization/project/queue"
 
@@ -41,6 +44,46 @@ def get_queue_by_path(actor: Actor, path: str, *, needs: Role) -> Queue:
     return get_visible(queues, actor, "project", needs=needs, what="queue")
 
 
+def find_queues(
+    actor: Actor, *, ids: Collection[UUID], paths: Collection[str], needs: Role
+) -> dict[UUID | str, Queue | DomainError]:
+    """Many queues by their ids and paths, in at most two statements; for each the queue or why it can not be had."""
+    found: dict[UUID | str, Queue | DomainError] = {}
+    missing = NotFound("There is no such queue.")
+    if ids:
+        queues = visible(Queue.objects.filter(pk__in=ids, deleted_at=None), actor, "project")
+        seen = {queue.pk: _permitted(queue, needs) for queue in queues}
+        found.update({id_: seen.get(id_, missing) for id_ in ids})
+    usable: dict[str, Q] = {}
+    for path in paths:
+        condition = _condition(path)
+        if path.count("/") < 2 and not isinstance(actor, Machine):
+            found[path] = ValidationFailed.of("queue", PATH_FORM)
+        elif condition is None:
+            found[path] = missing
+        else:
+            usable[path] = condition
+    if usable:
+        rows = visible(Queue.objects.filter(reduce(or_, usable.values()), deleted_at=None), actor, "project")
+        named = {_path(queue): _permitted(queue, needs) for queue in rows.select_related("project__organization")}
+        for path in usable:
+            ending = [full for full in named if f"/{full}".endswith("/" + unicodedata.normalize("NFC", path))]
+            found[path] = named[ending[0]] if len(ending) == 1 else missing
+    return found
+
+
+def _permitted(queue: Queue, needs: Role) -> Queue | DomainError:
+    try:
+        require(getattr(queue, "actor_role"), needs)  # noqa: B009 - an annotation, which no type declares
+    except Forbidden as error:
+        return error
+    return queue
+
+
+def _path(queue: Queue) -> str:
+    return f"{queue.project.organization.slug}/{queue.project.slug}/{queue.name}"
+
+
 def find_queue_by_path(path: str) -> Queue | None:
     """The queue that ``organization/project/queue`` names, by the slugs and the queue's name; None if there is none."""
     queues = queues_at(path) if path.count("/") == 2 else None
@@ -49,12 +92,16 @@ def find_queue_by_path(path: str) -> Queue | None:
 
 def queues_at(path: str) -> QuerySet[Queue] | None:
     """The queues that end in these parts: one for three parts, one in each project for fewer; None for a bad form."""
+    condition = _condition(path)
+    return None if condition is None else Queue.objects.filter(condition, deleted_at=None, project__deleted_at=None)
+
+
+def _condition(path: str) -> Q | None:
     parts = unicodedata.normalize("NFC", path).split("/")
     if not 1 <= len(parts) <= 3 or not all(parts):
         return None
     names = ("name", "project__slug", "project__organization__slug")
-    wanted = dict(zip(names, reversed(parts), strict=False))
-    return Queue.objects.filter(**wanted, deleted_at=None, project__deleted_at=None)
+    return Q(**dict(zip(names, reversed(parts), strict=False)))
 
 
 def list_retry_policies(actor: Actor, project_id: UUID | None = None) -> QuerySet[RetryPolicy]:
@@ -63,7 +110,9 @@ def list_retry_policies(actor: Actor, project_id: UUID | None = None) -> QuerySe
     return policies if project_id is None else policies.filter(project_id=project_id)
 
 
-def get_retry_policy(actor: Actor, policy_id: UUID, *, needs: Role) -> RetryPolicy:
-    """One policy. Raises NotFound or Forbidden."""
+def get_retry_policy(actor: Actor, policy_id: UUID, *, needs: Role, is_locked: bool = False) -> RetryPolicy:
+    """One policy, its row locked until commit if asked for. Raises NotFound or Forbidden."""
     policies = RetryPolicy.objects.filter(pk=policy_id)
+    if is_locked:
+        policies = policies.select_for_update(no_key=True, of=("self",))
     return get_visible(policies, actor, "project", needs=needs, what="retry policy")

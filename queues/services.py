@@ -119,6 +119,24 @@ def create_retry_policy(project: Project, *, name: str, **settings: Any) -> Retr
         return RetryPolicy.objects.create(project=project, name=_clean(name), **settings)
 
 
+def update_retry_policy(policy: RetryPolicy, **changes: Any) -> RetryPolicy:
+    """Change a policy; attempts that end from now on go by it. The caller holds its row.
+
+    Raises:
+        ValidationFailed, Conflict: as ``create_retry_policy``.
+        NotFound: somebody removed it meanwhile.
+    """
+    check_policy(changes)
+    if "name" in changes:
+        changes["name"] = _clean(changes["name"])
+    with refusals(_POLICY_NAME_TAKEN):
+        changed = RetryPolicy.objects.filter(pk=policy.pk).update(**changes) if changes else 1
+    if not changed:
+        raise NotFound("There is no such retry policy.")
+    policy.refresh_from_db()
+    return policy
+
+
 def delete_retry_policy(policy: RetryPolicy) -> None:
     """Remove a policy.
 

@@ -12,6 +12,7 @@ proc_name = "punctual-web"
 worker_class = "gthread"  # requests wait for the database most of their time
 threads = 8
 keepalive = 5
+limit_request_line = 8_190  # gunicorn's most; query strings may hold names in any script
 graceful_timeout = 10
 control_socket_disable = True  # nobody uses it, and it needs a writable folder
 accesslog = None  # each request is an event of our own log

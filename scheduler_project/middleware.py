@@ -8,6 +8,7 @@ from collections.abc import Callable
 import structlog
 from django.http import HttpRequest, HttpResponseBase
 
+from scheduler_project.health import healthz, readyz
 from scheduler_project.lib.database import drop_broken_connection
 from scheduler_project.lib.ids import uuid7
 from scheduler_project.lib.rest.errors import is_outage
@@ -36,6 +37,19 @@ class RequestIdMiddleware:
         response = self._get_response(request)
         response[HEADER] = request_id
         return response
+
+
+class ProbeMiddleware:
+    """Answers /healthz and /readyz before anything looks at the host: probes name hosts that are not ours."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self._get_response = get_response
+        self._probes = {"/healthz": healthz, "/readyz": readyz}
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """A probe's answer, or whatever comes after this."""
+        probe = self._probes.get(request.path)
+        return self._get_response(request) if probe is None else probe(request)
 
 
 class DatabaseDownMiddleware:

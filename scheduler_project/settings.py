@@ -82,6 +82,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.postgres",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "accounts",
     "orgs",
     "queues",
@@ -90,6 +92,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "scheduler_project.middleware.RequestIdMiddleware",
+    "scheduler_project.middleware.ProbeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -151,13 +154,18 @@ WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not IS_PRODUCTION
 SECURE_SSL_REDIRECT = env.boolean("SSL_REDIRECT", default=IS_PRODUCTION)
 SECURE_HSTS_SECONDS = 31_536_000 if SECURE_SSL_REDIRECT else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = SECURE_SSL_REDIRECT
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.boolean("BEHIND_PROXY", default=False) else None
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+BEHIND_PROXY = env.boolean("BEHIND_PROXY", default=False)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_PRODUCTION
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 X_FRAME_OPTIONS = "DENY"
 
 # -- REST API -------------------------------------------------------------------------------------------------
+# Tokens a minute, 0 is no limit. The tests' clients have none unless a test sets one.
+_UNLIMITED = "PYTEST_VERSION" in os.environ
+RATE_READ_PER_MIN = env.integer("RATE_READ_PER_MIN", 0 if _UNLIMITED else 6_000, at_least=0, at_most=10**9)
+RATE_SUBMIT_PER_MIN = env.integer("RATE_SUBMIT_PER_MIN", 0 if _UNLIMITED else 60_000, at_least=0, at_most=10**9)
+RATE_LOGIN_PER_MIN = env.integer("RATE_LOGIN_PER_MIN", 0 if _UNLIMITED else 10, at_least=0, at_most=10**9)
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "accounts.authentication.BearerAuthentication",
@@ -166,9 +174,31 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_PARSER_CLASSES": ["scheduler_project.lib.rest.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "scheduler_project.lib.rest.schema.Schema",
+    "DEFAULT_THROTTLE_CLASSES": ["orgs.throttling.Throttle"],
     "EXCEPTION_HANDLER": "scheduler_project.lib.rest.exception_handler",
     "UNAUTHENTICATED_USER": None,
     "COERCE_DECIMAL_TO_STRING": False,
+}
+#: Requests may ask to wait for a job up to 30 s; less for proxies that are less patient.
+LONG_POLL_MAX_MS = env.integer("LONG_POLL_MAX_MS", 30_000, at_least=0, at_most=30_000)
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Punctual",
+    "DESCRIPTION": "Jobs that run when they should. Changes are additive; clients ignore fields they do not know.",
+    "VERSION": VERSION,
+    "OAS_VERSION": "3.1.1",
+    "SCHEMA_PATH_PREFIX": "/api",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "ENFORCE_NON_BLANK_FIELDS": True,
+    "POSTPROCESSING_HOOKS": [],
+    "APPEND_COMPONENTS": {
+        "securitySchemes": {
+            "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+            "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+        }
+    },
 }
 SIMPLE_JWT = {
     "ACCESS_TOKEN_LIFETIME": timedelta(

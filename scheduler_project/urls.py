@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
-from scheduler_project import health
+from scheduler_project import api_docs
 
 api = [
     path("auth/", include("accounts.api.urls")),
@@ -15,8 +15,8 @@ api = [
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(url="/admin/")),
-    path("healthz", health.healthz),
-    path("readyz", health.readyz),
+    path("api/schema", api_docs.schema, name="api_schema"),
+    path("api/docs", api_docs.DocsView.as_view(), name="api_docs"),
     path("api/", include(api)),
     path("admin/", admin.site.urls),
 ]

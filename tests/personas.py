@@ -14,13 +14,14 @@ from accounts.models import User
 from accounts.tokens import issue
 from orgs.models import ApiKey, Organization, OrganizationMember, Project, Role
 from orgs.services import create_api_key
+from tests.contract import check_answer
 from tests.factories import make_organization
 
 _numbers = itertools.count(1)
 
 
 class Api:
-    """Speaks JSON to /api as somebody; answers are Django's test responses."""
+    """Speaks JSON to /api as somebody; answers are Django's test responses, each held against the schema."""
 
     def __init__(self, user: User | None = None, *, key: str | None = None, **headers: str) -> None:
         self.headers = dict(headers)
@@ -31,20 +32,25 @@ class Api:
         self._client = Client()
 
     def get(self, path: str, **query: Any) -> Any:
-        return self._client.get(f"/api/{path}", query, headers=self.headers)
+        return self._checked("GET", path, self._client.get(f"/api/{path}", query, headers=self.headers))
 
     def post(self, path: str, body: Any = None, **headers: str) -> Any:
         return self.send("post", path, json.dumps({} if body is None else body), **headers)
 
     def delete(self, path: str) -> Any:
-        return self._client.delete(f"/api/{path}", headers=self.headers)
+        return self._checked("DELETE", path, self._client.delete(f"/api/{path}", headers=self.headers))
 
     def send(self, method: str, path: str, raw: str | bytes = b"", **headers: str) -> Any:
         """Send a body as it is; header names are given with underscores."""
         more = {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {**self.headers, **more}
         kind = sent.pop("Content-Type", "application/json")
-        return self._client.generic(method.upper(), f"/api/{path}", raw, content_type=kind, headers=sent)
+        answer = self._client.generic(method.upper(), f"/api/{path}", raw, content_type=kind, headers=sent)
+        return self._checked(method, path, answer)
+
+    def _checked(self, method: str, path: str, answer: Any) -> Any:
+        check_answer(method, path, answer)
+        return answer
 
 
 def make_user(**fields: Any) -> User:

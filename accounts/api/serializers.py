@@ -22,10 +22,15 @@ class RefreshInput(Input):
     refresh = Text(max_length=4_000)
 
 
+class PasswordInput(Input):
+    old_password = Text(trim_whitespace=False)
+    new_password = Text(trim_whitespace=False)
+
+
 class UserOutput(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     email = serializers.CharField()
-    full_name = serializers.CharField()
+    full_name = serializers.CharField(allow_blank=True)
     created_at = serializers.DateTimeField()
 
 
@@ -33,3 +38,11 @@ class TokensOutput(serializers.Serializer[Any]):
     access = serializers.CharField()
     refresh = serializers.CharField()
     expires_in = serializers.IntegerField()
+
+
+class SignedInOutput(TokensOutput):
+    token_type = serializers.CharField()
+
+
+class SignedUpOutput(SignedInOutput):
+    user = UserOutput()

@@ -31,10 +31,16 @@ class LetterOutput(serializers.Serializer[Any]):
     last_error = serializers.CharField()
     moved_at = serializers.DateTimeField()
     resolved = serializers.BooleanField()
-    resolved_by = serializers.UUIDField(source="resolved_by_id")
-    resolved_at = serializers.DateTimeField()
-    resolution_action = serializers.CharField()
+    resolved_by = serializers.UUIDField(source="resolved_by_id", allow_null=True)
+    resolved_at = serializers.DateTimeField(allow_null=True)
+    resolution_action = serializers.CharField(allow_null=True)
 
 
 class LetterDetailOutput(LetterOutput):
-    payload_snapshot = AnyJson()
+    payload_snapshot = AnyJson(allow_null=True)
+
+
+class ResolvedOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    resolution_action = serializers.ChoiceField(choices=DeadLetter.Resolution.values)
+    job_id = serializers.UUIDField(allow_null=True)

@@ -14,23 +14,30 @@ from jobs.selectors.executions import list_executions, list_logs
 from jobs.selectors.jobs import get_job
 from orgs.authentication import actor_of
 from orgs.models import Role
-from scheduler_project.lib.rest.paging import PageQuery, Window
-from scheduler_project.lib.rest.views import ApiView, read_query
+from scheduler_project.lib.rest.describe import describe, page_of
+from scheduler_project.lib.rest.paging import Key, PageQuery
+from scheduler_project.lib.rest.views import ApiView, read_page
+
+BY_CLAIM = (Key("fencing_number", "int"),)
+OLDEST_LINE = (Key("ts", "time", is_descending=False), Key("id", "int", is_descending=False))
 
 
 class ExecutionsView(ApiView):
+    @describe({200: page_of(ExecutionOutput)}, query=PageQuery)
     def get(self, request: Request, job_id: UUID) -> Response:
-        window = Window.of(read_query(request, PageQuery))
+        _, window = read_page(request, order=BY_CLAIM)
         job = get_job(actor_of(request), job_id, needs=Role.VIEWER)
-        rows = list_executions(job, window.rows)
-        return Response(window.page(rows, lambda execution: ExecutionOutput(execution).data))
+        below = None if window.after is None else window.after[0]
+        rows = list_executions(job, window.rows, below=below)
+        return Response(window.page(rows, ExecutionOutput().to_representation))
 
 
 class LogsView(ApiView):
+    @describe({200: page_of(LogOutput)}, query=PageQuery)
     def get(self, request: Request, job_id: UUID) -> Response:
-        window = Window.of(read_query(request, PageQuery))
+        _, window = read_page(request, order=OLDEST_LINE)
         job = get_job(actor_of(request), job_id, needs=Role.VIEWER)
-        lines = list(list_logs(job)[window.rows])
+        lines = window.read(list_logs(job))
         return Response(window.page(lines, lambda line: _shown(job, line)))
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from jobs.api.parents import MAX_REF_CHARS, ParentsField, Wanted
 from jobs.new_job import LONGEST_DELAY_S, MAX_KEY_CHARS, MAX_TRACE_CHARS, MAX_TYPE_CHARS
 from jobs.states import JobStatus
 from queues.models import MAX_ATTEMPTS, PRIORITY_BOUND
-from scheduler_project.lib.rest.fields import AnyJson, Choice, Id, Input, Moment, Number, Text, Whole
+from scheduler_project.lib.rest.fields import AnyJson, Bool, Choice, Digits, Id, Input, Moment, Number, Text, Whole
 from scheduler_project.lib.rest.paging import PageQuery
+from scheduler_project.lib.rest.parking import MAX_WAIT_MS
 
 MAX_REASON_CHARS = 500
+MAX_BULK = 1_000
 
 
 class JobInput(Input):
@@ -28,6 +32,19 @@ class JobInput(Input):
     retry_policy_id = Id(default=None, allow_null=True)
     max_attempts = Whole(min_value=1, max_value=MAX_ATTEMPTS, default=None, allow_null=True)
     trace_id = Text(max_length=MAX_TRACE_CHARS, default="", allow_blank=True)
+    depends_on = ParentsField(default=tuple)
+
+    def validate_depends_on(self, wanted: Sequence[Wanted]) -> Sequence[Any]:
+        errors: dict[Any, Any] = {}
+        parents = []
+        for index, parent in enumerate(wanted):
+            try:
+                parents.append(parent.as_parent())
+            except ValidationError as error:
+                errors[index] = error.detail
+        if errors:
+            raise ValidationError(errors)
+        return parents
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("queue_id" in attrs) == ("queue" in attrs):
@@ -37,10 +54,37 @@ class JobInput(Input):
         return attrs
 
 
+class BulkItemInput(JobInput):
+    ref = Text(max_length=MAX_REF_CHARS, default=None)
+
+    def validate_depends_on(self, wanted: Sequence[Wanted]) -> Sequence[Any]:
+        return wanted  # what they mean depends on the names in the whole request
+
+
+class BulkInput(Input):
+    jobs = serializers.ListField(child=AnyJson(), min_length=1, max_length=MAX_BULK)
+    atomic = Bool(default=True)
+
+
 class JobsQuery(PageQuery):
     queue_id = Id(required=False)
     status = Choice(choices=JobStatus.values, required=False)
     job_type = Text(max_length=MAX_TYPE_CHARS, required=False)
+    created_from = Moment(required=False)
+    created_to = Moment(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "job_type" in attrs and "queue_id" not in attrs:
+            raise ValidationError({"job_type": ["needs queue_id beside it: no index holds the types of all queues"]})
+        return super().validate(attrs)
+
+
+class JobQuery(Input):
+    wait_ms = Digits(min_value=0, max_value=MAX_WAIT_MS, default=0)
+
+
+class EmptyInput(Input):
+    """A body without fields."""
 
 
 class CancelInput(Input):
@@ -54,49 +98,49 @@ class ReceiptOutput(serializers.Serializer[Any]):
     status = serializers.CharField()
     priority = serializers.IntegerField()
     run_at = serializers.DateTimeField()
-    idempotency_key = serializers.CharField()
+    idempotency_key = serializers.CharField(allow_null=True)
     trace_id = serializers.CharField()
     attempt = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
 
 
 class JobOutput(ReceiptOutput):
     max_attempts = serializers.IntegerField()
-    retry_policy_id = serializers.UUIDField()
-    batch_id = serializers.UUIDField()
-    scheduled_job_id = serializers.UUIDField()
-    worker_id = serializers.UUIDField(source="locked_by")
-    lease_expires_at = serializers.DateTimeField()
-    cancel_requested_at = serializers.DateTimeField()
-    progress_percent = serializers.IntegerField()
-    progress_note = serializers.CharField()
-    error_message = serializers.CharField()
-    created_at = serializers.DateTimeField()
+    retry_policy_id = serializers.UUIDField(allow_null=True)
+    batch_id = serializers.UUIDField(allow_null=True)
+    scheduled_job_id = serializers.UUIDField(allow_null=True)
+    worker_id = serializers.UUIDField(source="locked_by", allow_null=True)
+    lease_expires_at = serializers.DateTimeField(allow_null=True)
+    cancel_requested_at = serializers.DateTimeField(allow_null=True)
+    progress_percent = serializers.IntegerField(allow_null=True)
+    progress_note = serializers.CharField(allow_null=True)
+    error_message = serializers.CharField(allow_null=True)
     updated_at = serializers.DateTimeField()
-    completed_at = serializers.DateTimeField()
+    completed_at = serializers.DateTimeField(allow_null=True)
 
 
 class JobDetailOutput(JobOutput):
-    payload = AnyJson()
-    result = AnyJson()
+    payload = AnyJson(allow_null=True)
+    result = AnyJson(allow_null=True)
 
 
 class ExecutionOutput(serializers.Serializer[Any]):
-    id = serializers.UUIDField()
+    id = serializers.UUIDField(allow_null=True)
     attempt_number = serializers.IntegerField()
     status = serializers.CharField()
-    worker_id = serializers.UUIDField()
+    worker_id = serializers.UUIDField(allow_null=True)
     claimed_at = serializers.DateTimeField()
-    started_at = serializers.DateTimeField()
-    finished_at = serializers.DateTimeField()
-    duration_ms = serializers.FloatField()
-    error_message = serializers.CharField()
-    error_stack = serializers.CharField()
-    result = AnyJson()
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    duration_ms = serializers.FloatField(allow_null=True)
+    error_message = serializers.CharField(allow_null=True)
+    error_stack = serializers.CharField(allow_null=True)
+    result = AnyJson(allow_null=True)
 
 
 class LogOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
-    execution_id = serializers.UUIDField()
+    execution_id = serializers.UUIDField(allow_null=True)
     ts = serializers.DateTimeField()
     level = serializers.CharField()
     message = serializers.CharField()
@@ -112,4 +156,4 @@ class WorkerOutput(serializers.Serializer[Any]):
     status = serializers.CharField()
     started_at = serializers.DateTimeField()
     last_seen_at = serializers.DateTimeField()
-    latest = AnyJson()
+    latest = AnyJson(allow_null=True)

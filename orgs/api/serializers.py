@@ -39,3 +39,7 @@ class ProjectOutput(serializers.Serializer[Any]):
     slug = serializers.CharField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
+
+
+class NewProjectOutput(ProjectOutput):
+    api_key = serializers.CharField()

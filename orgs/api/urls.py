@@ -2,11 +2,17 @@
 
 from django.urls import path
 
-from orgs.api import views
+from orgs.api import audit, keys, members, views
 
 app_name = "orgs_api"
 urlpatterns = [
     path("organizations", views.OrganizationsView.as_view(), name="organizations"),
+    path("organizations/<uuid:org_id>/members", members.MembersView.as_view(), name="members"),
+    path("organizations/<uuid:org_id>/members/<uuid:member_id>", members.MemberView.as_view(), name="member"),
+    path("audit", audit.AuditView.as_view(), name="audit"),
     path("projects", views.ProjectsView.as_view(), name="projects"),
     path("projects/<uuid:project_id>", views.ProjectView.as_view(), name="project"),
+    path("projects/<uuid:project_id>/api-keys", keys.KeysView.as_view(), name="api_keys"),
+    path("projects/<uuid:project_id>/api-keys/<uuid:key_id>", keys.KeyView.as_view(), name="api_key"),
+    path("projects/<uuid:project_id>/api-keys/<uuid:key_id>/rotate", keys.RotateView.as_view(), name="rotate"),
 ]

@@ -1,8 +1,8 @@
-"""Queues: create, list with their depths, pause, resume, delete."""
+"""Queues: create, list with their depths, change, pause, resume, delete."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -12,67 +12,101 @@ from rest_framework.response import Response
 from jobs.hints import WORK, hint
 from jobs.selectors.stats import depths_of, empty_depth
 from jobs.services.closing import delete_queue
-from orgs.access import Actor, Machine, get_project
+from orgs.access import get_project, project_of_new
+from orgs.audit import deed
 from orgs.authentication import actor_of
-from orgs.models import Project, Role
-from queues.api.serializers import OfProjectQuery, PauseInput, QueueInput, QueueOutput
+from orgs.models import Role
+from queues.api.serializers import PauseInput, QueueInput, QueueOutput, QueuePatch, QueueWithDepthOutput
 from queues.models import Queue
 from queues.selectors import get_queue, list_queues
-from queues.services import create_queue, pause_queue, resume_queue
-from scheduler_project.lib.errors import ValidationFailed
-from scheduler_project.lib.rest.paging import Window
-from scheduler_project.lib.rest.views import ApiView, read_body, read_query
+from queues.services import create_queue, locked, pause_queue, resume_queue, update_queue
+from scheduler_project.lib.rest.describe import describe, page_of
+from scheduler_project.lib.rest.paging import OfProjectQuery
+from scheduler_project.lib.rest.tags import (
+    IF_MATCH_HEADER,
+    IF_NONE_MATCH_HEADER,
+    refuse_if_changed,
+    tagged,
+    unless_known,
+)
+from scheduler_project.lib.rest.views import ApiView, read_body, read_page, read_patch
 
 
 class QueuesView(ApiView):
+    @describe({201: QueueWithDepthOutput}, body=QueueInput)
     def post(self, request: Request) -> Response:
-        fields = read_body(request, QueueInput)
-        queue = create_queue(project_of(actor_of(request), fields), **fields)
-        return Response({**QueueOutput(queue).data, "depth": empty_depth()}, status=201)
+        fields, actor = read_body(request, QueueInput), actor_of(request)
+        project = project_of_new(actor, fields.pop("project_id", None), needs=Role.ADMIN)
+        with deed(actor, "queue.create") as doing:
+            queue = create_queue(project, **fields)
+            doing.on(queue)
+        shown = {**QueueOutput(queue).data, "depth": empty_depth()}
+        return tagged(shown, settings=settings_of(queue), status=201)
 
+    @describe({200: page_of(QueueWithDepthOutput)}, query=OfProjectQuery)
     def get(self, request: Request) -> Response:
-        query, actor = read_query(request, OfProjectQuery), actor_of(request)
-        project_id = query.get("project_id")
+        query, window = read_page(request, OfProjectQuery)
+        actor, project_id = actor_of(request), query.get("project_id")
         if project_id is not None:
             get_project(actor, project_id, needs=Role.VIEWER)
-        window = Window.of(query)
-        rows = list(list_queues(actor, project_id)[window.rows])
-        shown = iter(_with_depth(rows))
+        rows = window.read(list_queues(actor, project_id))
+        shown = iter(_with_depth(rows[: window.limit]))
         return Response(window.page(rows, lambda _: next(shown)))
 
 
 class QueueView(ApiView):
+    @describe({200: QueueWithDepthOutput, 304: None}, headers=IF_NONE_MATCH_HEADER)
     def get(self, request: Request, queue_id: UUID) -> Response:
-        [shown] = _with_depth([get_queue(actor_of(request), queue_id, needs=Role.VIEWER)])
-        return Response(shown)
+        queue = get_queue(actor_of(request), queue_id, needs=Role.VIEWER)
+        return unless_known(request, _with_depth([queue])[0], settings=settings_of(queue))
 
+    @describe({200: QueueWithDepthOutput}, patch=QueuePatch, headers=IF_MATCH_HEADER)
+    def patch(self, request: Request, queue_id: UUID) -> Response:
+        changes = read_patch(request, QueuePatch)
+        return _change(request, queue_id, "queue.update", lambda queue: update_queue(queue, **changes))
+
+    @describe({204: None}, headers=IF_MATCH_HEADER)
     def delete(self, request: Request, queue_id: UUID) -> Response:
-        delete_queue(get_queue(actor_of(request), queue_id, needs=Role.ADMIN))
+        actor = actor_of(request)
+        get_queue(actor, queue_id, needs=Role.ADMIN)
+        with locked(queue_id):
+            queue = get_queue(actor, queue_id, needs=Role.ADMIN)
+            refuse_if_changed(request, settings_of(queue))
+            with deed(actor, "queue.delete", queue, is_end=True):
+                delete_queue(queue)
         return Response(status=204)
 
 
 class PauseView(ApiView):
+    @describe({200: QueueWithDepthOutput}, body=PauseInput, headers=IF_MATCH_HEADER)
     def post(self, request: Request, queue_id: UUID) -> Response:
         reason = read_body(request, PauseInput)["reason"]
-        queue = pause_queue(get_queue(actor_of(request), queue_id, needs=Role.ADMIN), reason=reason)
-        return Response(_with_depth([queue])[0])
+        return _change(request, queue_id, "queue.pause", lambda queue: pause_queue(queue, reason=reason))
 
 
 class ResumeView(ApiView):
+    @describe({200: QueueWithDepthOutput}, headers=IF_MATCH_HEADER)
     def post(self, request: Request, queue_id: UUID) -> Response:
-        queue = resume_queue(get_queue(actor_of(request), queue_id, needs=Role.ADMIN))
-        hint(WORK, str(queue.pk))
-        return Response(_with_depth([queue])[0])
+        answer = _change(request, queue_id, "queue.resume", resume_queue)
+        hint(WORK, str(queue_id))
+        return answer
 
 
-def project_of(actor: Actor, fields: dict[str, Any]) -> Project:
-    """Takes the project out of the fields of something new and finds it; the holder of a key need not name his."""
-    project_id = fields.pop("project_id", None)
-    if project_id is None:
-        if not isinstance(actor, Machine):
-            raise ValidationFailed.of("project_id", "is needed")
-        project_id = actor.project_id
-    return get_project(actor, project_id, needs=Role.ADMIN)
+def settings_of(queue: Queue) -> dict[str, Any]:
+    """What people set of a queue."""
+    return {name: value for name, value in QueueOutput(queue).data.items() if name not in ("updated_at", "created_at")}
+
+
+def _change(request: Request, queue_id: UUID, action: str, change: Callable[[Queue], Queue]) -> Response:
+    """Change a queue while no claim is under way. It is sought before, so that strangers lock nothing."""
+    actor = actor_of(request)
+    get_queue(actor, queue_id, needs=Role.ADMIN)
+    with locked(queue_id):
+        queue = get_queue(actor, queue_id, needs=Role.ADMIN)
+        refuse_if_changed(request, settings_of(queue))
+        with deed(actor, action, queue):
+            change(queue)
+    return tagged(_with_depth([queue])[0], settings=settings_of(queue))
 
 
 def _with_depth(queues: Sequence[Queue]) -> list[dict[str, Any]]:

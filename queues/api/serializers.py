@@ -8,14 +8,12 @@ from rest_framework import serializers
 
 from queues.models import RetryPolicy
 from queues.services import MAX_NAME_CHARS, MAX_REASON_CHARS
-from scheduler_project.lib.rest.fields import AnyJson, Bool, Choice, Id, Input, Number, Text, Whole
-from scheduler_project.lib.rest.paging import PageQuery
+from scheduler_project.lib.rest.fields import Bool, Choice, Id, Input, Number, Text, Whole
 
 # The numbers' bounds stand in queues.bounds, which answers for both doors.
 
 
-class QueueInput(Input):
-    project_id = Id(required=False)
+class QueuePatch(Input):
     name = Text(max_length=MAX_NAME_CHARS)
     priority = Whole(required=False)
     max_concurrency = Whole(required=False, allow_null=True)
@@ -25,12 +23,15 @@ class QueueInput(Input):
     rate_period_secs = Whole(required=False, allow_null=True)
 
 
+class QueueInput(QueuePatch):
+    project_id = Id(required=False)  # only here: a queue never changes its project
+
+
 class PauseInput(Input):
     reason = Text(max_length=MAX_REASON_CHARS, default="", allow_blank=True)
 
 
-class RetryPolicyInput(Input):
-    project_id = Id(required=False)
+class RetryPolicyPatch(Input):
     name = Text(max_length=MAX_NAME_CHARS)
     strategy = Choice(choices=RetryPolicy.Strategy.values, required=False)
     base_delay_ms = Whole(required=False)
@@ -40,7 +41,7 @@ class RetryPolicyInput(Input):
     jitter = Bool(required=False, default=True)
 
 
-class OfProjectQuery(PageQuery):
+class RetryPolicyInput(RetryPolicyPatch):
     project_id = Id(required=False)
 
 
@@ -49,19 +50,27 @@ class QueueOutput(serializers.Serializer[Any]):
     project_id = serializers.UUIDField()
     name = serializers.CharField()
     priority = serializers.IntegerField()
-    max_concurrency = serializers.IntegerField()
+    max_concurrency = serializers.IntegerField(allow_null=True)
     is_paused = serializers.BooleanField()
-    paused_reason = serializers.CharField()
+    paused_reason = serializers.CharField(allow_blank=True)
     visibility_timeout_secs = serializers.IntegerField()
-    default_retry_policy_id = serializers.UUIDField()
-    rate_limit = serializers.IntegerField()
-    rate_period_secs = serializers.IntegerField()
+    default_retry_policy_id = serializers.UUIDField(allow_null=True)
+    rate_limit = serializers.IntegerField(allow_null=True)
+    rate_period_secs = serializers.IntegerField(allow_null=True)
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 
 
+class DepthOutput(serializers.Serializer[Any]):
+    queued = serializers.IntegerField()
+    scheduled = serializers.IntegerField()
+    claimed = serializers.IntegerField()
+    running = serializers.IntegerField()
+    dead_letter = serializers.IntegerField()
+
+
 class QueueWithDepthOutput(QueueOutput):
-    depth = AnyJson()
+    depth = DepthOutput()
 
 
 class RetryPolicyOutput(serializers.Serializer[Any]):

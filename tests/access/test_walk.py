@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,12 +14,17 @@ from dlq.models import DeadLetter
 from jobs.decisions import Failed
 from jobs.lease import Ending
 from jobs.lifecycle.settle import settle
-from orgs.models import ApiKey
+from jobs.services.batches import create_batch
+from jobs.services.operations import NewOperation, prepare, start
+from jobs.services.remote import presence
+from jobs.services.schedules import create_schedule
+from orgs.models import ApiKey, Role
+from orgs.services import create_api_key
 from queues.services import create_retry_policy
 from scheduler_project.lib.ids import uuid7
 from scheduler_project.urls import api as api_patterns
 from tests.factories import claim_one, make_job, make_project, path_of
-from tests.personas import Api, make_key
+from tests.personas import Api, make_key, make_member, make_user
 
 WHO = (
     "anonymous", "stranger", "viewer", "member", "manager", "owner",
@@ -27,6 +34,11 @@ PUBLIC_REFUSED = "401 401 401 401 401 401  401 401 401 401 401"
 PERSONS_LIST = "401 200 200 200 200 200  401 403 403 403 403"
 ANYBODYS_LIST = "401 200 200 200 200 200  401 200 200 200 200"
 READ = "401 404 200 200 200 200  401 200 200 200 404"
+MANAGES = "401 404 403 403 200 200  401 403 403 200 404"
+SUBMITS = "401 404 403 200 200 200  401 403 200 200 404"
+CREATES = "401 404 403 201 201 201  401 403 201 201 404"
+ADMINS = "401 404 403 403 200 200  401 403 403 403 403"
+RUNS_JOBS = "401 403 403 403 403 403  401 403 403 200 200"
 WALK = {
     ("POST", "auth/register"): "201 201 201 201 201 201  201 201 201 201 201",
     ("POST", "auth/login"): PUBLIC_REFUSED,
@@ -43,6 +55,8 @@ WALK = {
     ("DELETE", "queues/<queue_id>"): "401 404 403 403 204 204  401 403 403 204 404",
     ("POST", "queues/<queue_id>/pause"): "401 404 403 403 200 200  401 403 403 200 404",
     ("POST", "queues/<queue_id>/resume"): "401 404 403 403 200 200  401 403 403 200 404",
+    ("PATCH", "queues/<queue_id>"): MANAGES,
+    ("PATCH", "retry-policies/<policy_id>"): MANAGES,
     ("GET", "retry-policies"): ANYBODYS_LIST,
     ("POST", "retry-policies"): "401 404 403 403 201 201  401 403 403 201 404",
     ("GET", "retry-policies/<policy_id>"): READ,
@@ -53,15 +67,56 @@ WALK = {
     ("POST", "jobs/<job_id>/cancel"): "401 404 403 200 200 200  401 403 200 200 404",
     ("GET", "jobs/<job_id>/executions"): READ,
     ("GET", "jobs/<job_id>/logs"): READ,
+    ("POST", "jobs/bulk"): CREATES,
+    ("POST", "jobs/<job_id>/retry"): SUBMITS.replace("200", "409"),
+    ("GET", "jobs/<job_id>/explain"): READ,
+    ("GET", "operations"): ANYBODYS_LIST,
+    ("POST", "operations"): SUBMITS.replace("200", "202"),
+    ("GET", "operations/<operation_id>"): READ,
+    ("POST", "operations/<operation_id>/abort"): SUBMITS,
+    ("GET", "scheduled-jobs"): ANYBODYS_LIST,
+    ("POST", "scheduled-jobs"): MANAGES.replace("200", "201"),
+    ("POST", "scheduled-jobs/preview"): ANYBODYS_LIST,
+    ("GET", "scheduled-jobs/<schedule_id>"): READ,
+    ("PATCH", "scheduled-jobs/<schedule_id>"): MANAGES,
+    ("POST", "scheduled-jobs/<schedule_id>/activate"): MANAGES,
+    ("POST", "scheduled-jobs/<schedule_id>/deactivate"): MANAGES,
+    ("POST", "scheduled-jobs/<schedule_id>/pause"): MANAGES,
+    ("POST", "scheduled-jobs/<schedule_id>/resume"): MANAGES,
+    ("POST", "scheduled-jobs/<schedule_id>/trigger"): CREATES,
+    ("GET", "scheduled-jobs/<schedule_id>/fires"): READ,
+    ("POST", "scheduled-jobs/<schedule_id>/backfill"): MANAGES,
+    ("GET", "batches"): ANYBODYS_LIST,
+    ("POST", "batches"): CREATES,
+    ("GET", "batches/<batch_id>"): READ,
+    ("POST", "batches/<batch_id>/jobs"): CREATES,
+    ("POST", "batches/<batch_id>/close"): SUBMITS,
+    ("POST", "batches/<batch_id>/cancel"): SUBMITS.replace("200", "202"),
+    ("GET", "metrics/system"): PERSONS_LIST,
+    ("GET", "audit"): ADMINS,
+    ("GET", "organizations/<org_id>/members"): "401 404 200 200 200 200  401 403 403 403 403",
+    ("POST", "organizations/<org_id>/members"): "401 404 403 403 403 201  401 403 403 403 403",
+    ("PATCH", "organizations/<org_id>/members/<member_id>"): "401 404 403 403 403 200  401 403 403 403 403",
+    ("DELETE", "organizations/<org_id>/members/<member_id>"): "401 404 403 403 403 204  401 403 403 403 403",
+    ("GET", "projects/<project_id>/api-keys"): ADMINS,
+    ("POST", "projects/<project_id>/api-keys"): ADMINS.replace("200", "201"),
+    ("DELETE", "projects/<project_id>/api-keys/<key_id>"): ADMINS.replace("200", "204"),
+    ("POST", "projects/<project_id>/api-keys/<key_id>/rotate"): ADMINS.replace("200", "201"),
+    ("POST", "auth/logout"): "204 204 204 204 204 204  204 204 204 204 204",
+    ("POST", "auth/password"): "401 400 400 400 400 400  401 403 403 403 403",
     ("GET", "dead-letter"): ANYBODYS_LIST,
     ("GET", "dead-letter/<letter_id>"): READ,
     ("POST", "dead-letter/<letter_id>/resolve"): "401 404 403 200 200 200  401 403 200 200 404",
     ("GET", "workers"): PERSONS_LIST,
+    ("POST", "worker/claim"): RUNS_JOBS,
+    ("POST", "worker/heartbeat"): RUNS_JOBS,
+    ("POST", "worker/finish"): "401 403 403 403 403 403  401 403 403 409 409",
+    ("POST", "workers/<worker_id>/drain"): "401 404 403 403 202 202  401 403 403 202 404",
 }
 STEPS = [
     pytest.param(method, path, who, int(status), id=f"{method} {path} {who}")
     for (method, path), statuses in WALK.items()
-    for who, status in zip(WHO, statuses.split(), strict=True)
+    for who, status in [*zip(WHO, statuses.split(), strict=True), ("expired_key", statuses.split()[6])]
 ]
 _numbers = itertools.count(1)
 
@@ -73,6 +128,8 @@ def speaker(request, who, db):
         return Api()
     if who == "wrong_key":
         return Api(key="pk_live_" + "0" * 36)
+    if who == "expired_key":
+        return Api(key=make_key(request.getfixturevalue("project"), expires_at=datetime(2020, 1, 1, tzinfo=UTC)))
     if who == "foreign_key":
         return Api(key=make_key(make_project()))
     if who in scopes:
@@ -88,7 +145,21 @@ def things(queue):
     settle([Ending.of(claim_one(queue), Failed("x"), str(uuid7()))])
     letter = DeadLetter.objects.get(job_id=job.pk)
     policy = create_retry_policy(project, name="p")
-    ids = {"project_id": project.pk, "policy_id": policy.pk, "letter_id": letter.pk, "queue_id": queue.pk}
+    schedule = create_schedule(queue, name="s", cron_expression="0 0 1 1 *", job_type="noop")
+    operation, _ = prepare(project, NewOperation(action="cancel", filter={}))
+    start(operation, by=None, api_key_id=None)
+    ids = {
+        "project_id": project.pk,
+        "policy_id": policy.pk,
+        "letter_id": letter.pk,
+        "queue_id": queue.pk,
+        "schedule_id": schedule.pk,
+        "operation_id": operation.pk,
+        "batch_id": create_batch(project.pk, "b").pk,
+        "key_id": create_api_key(project, name="k", by=None).row.pk,
+        "member_id": make_member(project.organization, Role.VIEWER).memberships.get().pk,
+    }
+    ids["worker_id"] = presence.meet(project.pk, uuid7(), presence.Info(), ["a/b/*"])
     return {name: str(value) for name, value in ids.items()} | {"org_id": str(project.organization_id)}
 
 
@@ -103,14 +174,39 @@ def _body(path: str, things) -> dict[str, object]:
         "queues": {"name": name, "project_id": things["project_id"]},
         "retry-policies": {"name": name, "project_id": things["project_id"]},
         "jobs": {"queue_id": things["queue_id"], "job_type": "noop"},
+        "worker/claim": {"worker_id": str(uuid7())},
+        "worker/heartbeat": {"worker_id": str(uuid7())},
+        "worker/finish": {
+            "worker_id": str(uuid7()),
+            "results": [{"id": str(uuid7()), "lease_token": str(uuid7()), "outcome": "completed"}],
+        },
         "dead-letter/<letter_id>/resolve": {"action": "discarded"},
+        "jobs/bulk": {"jobs": [{"queue_id": things["queue_id"], "job_type": "noop"}]},
+        "operations": {"action": "cancel", "filter": {}, "project_id": things["project_id"]},
+        "scheduled-jobs": {
+            "name": name,
+            "queue_id": things["queue_id"],
+            "cron_expression": "0 0 * * *",
+            "job_type": "noop",
+        },
+        "scheduled-jobs/preview": {"cron_expression": "0 9 * * 1", "timezone": "Europe/Berlin"},
+        "scheduled-jobs/<schedule_id>/backfill": {"since": "2020-01-01T00:00:00Z", "until": "2020-01-02T00:00:00Z"},
+        "batches": {"name": name, "project_id": things["project_id"]},
+        "batches/<batch_id>/jobs": {"jobs": [{"queue_id": things["queue_id"], "job_type": "noop"}]},
+        "organizations/<org_id>/members": {"email": make_user().email, "role": "member"},
+        "organizations/<org_id>/members/<member_id>": {"role": "member"},
+        "projects/<project_id>/api-keys": {"name": name},
+        "auth/logout": {"refresh": "x"},
+        "auth/password": {"old_password": "x", "new_password": "another good one"},
     }.get(path, {})
 
 
 def _send(speaker, method: str, path: str, ids, body) -> Any:
     for name, value in ids.items():
         path = path.replace(f"<{name}>", value)
-    return speaker.post(path, body) if method == "POST" else speaker.send(method, path)
+    if path == "audit":
+        path = f"audit?org_id={ids['org_id']}"
+    return speaker.send(method, path, json.dumps(body)) if method in ("POST", "PATCH") else speaker.send(method, path)
 
 
 @pytest.mark.parametrize(("method", "path", "who", "status"), STEPS)
@@ -153,6 +249,11 @@ def _routes(patterns, prefix: str = ""):
         ("queues", "project_id"),
         ("retry-policies", "project_id"),
         ("projects", "org_id"),
+        ("scheduled-jobs", "queue_id"),
+        ("scheduled-jobs", "project_id"),
+        ("batches", "project_id"),
+        ("operations", "project_id"),
+        ("audit", "org_id"),
     ],
 )
 def test_filters_by_what_is_not_seen_are_a_404_as_for_unknown_ids(as_outsider, things, path, query):
@@ -171,7 +272,8 @@ def test_the_path_of_a_foreign_queue_looks_unknown(as_outsider, queue):
 
 
 def test_lists_show_nothing_of_others(as_outsider, things):
-    for path in ("jobs", "dead-letter", "queues", "retry-policies", "projects"):
+    lists = ("jobs", "dead-letter", "queues", "retry-policies", "projects", "scheduled-jobs", "batches", "operations")
+    for path in lists:
         assert as_outsider.get(path).json()["items"] == [], path
 
 

@@ -20,8 +20,10 @@ from jobs.models import (
     LeaderTerm,
     ScheduledJob,
     ScheduleFire,
+    WorkerClaim,
     WorkerHeartbeat,
 )
+from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.sample_data import load_sample_data
 from jobs.services.sample_writer import WORKER_ID
 from orgs.models import AuditEntry, Organization, TokenBucket
@@ -48,6 +50,7 @@ def operator(client, db):
     ScheduleFire.objects.create(
         project_id=schedule.project_id, scheduled_job=schedule, due_at=moment, outcome="skipped", reason="paused"
     )
+    start(prepare(schedule.project, NewOperation(action="retry", filter={}))[0], by=alice.pk, api_key_id=None)
     done = Job.objects.filter(status="completed")[0]
     shared = {column.name for column in ArchivedJob._meta.fields} & {column.attname for column in Job._meta.fields}
     ArchivedJob.objects.create(**{name: getattr(done, name) for name in shared})
@@ -68,7 +71,7 @@ def test_every_model_of_ours_has_its_pages():
         for model in apps.get_app_config(app).get_models()
     }
 
-    assert models - set(OURS) == {JobDependency}
+    assert models - set(OURS) == {JobDependency, WorkerClaim}
 
 
 @pytest.mark.parametrize("model", OURS, ids=lambda model: model.__name__)

@@ -46,6 +46,24 @@ FIELDS = {
         "idempotency_key",
         "max_attempts",
         "trace_id",
+        "depends_on",
+    ],
+    "jobs/bulk": ["jobs", "atomic"],
+    "operations": ["action", "filter", "ids", "reason", "dry_run"],
+    "batches": ["name", "jobs", "close", "on_end", "on_success", "parent_id"],
+    "scheduled-jobs": [
+        "name",
+        "cron_expression",
+        "run_once_at",
+        "timezone",
+        "job_type",
+        "payload_template",
+        "misfire_policy",
+        "misfire_cap",
+        "starts_at",
+        "ends_at",
+        "jitter_secs",
+        "max_fires",
     ],
 }
 GOOD: dict[str, dict[str, Any]] = {
@@ -53,8 +71,26 @@ GOOD: dict[str, dict[str, Any]] = {
     "queues": {"name": "q", "priority": 1, "rate_limit": 1, "rate_period_secs": 1},
     "retry-policies": {"name": "p", "multiplier": 2},
     "jobs": {"job_type": "noop", "payload": {}},
+    "operations": {"action": "cancel", "filter": {}},
+    "batches": {"name": "b"},
+    "scheduled-jobs": {"name": "s", "cron_expression": "0 3 * * *", "job_type": "noop"},
 }
-PARAMETERS = ["limit", "offset", "queue_id", "status", "job_type", "project_id", "org_id", "resolved", "x"]
+#: Whose jobs name a queue each.
+ITEMS = ("jobs/bulk", "batches")
+PARAMETERS = [
+    "limit",
+    "offset",
+    "cursor",
+    "created_from",
+    "is_active",
+    "queue_id",
+    "status",
+    "job_type",
+    "project_id",
+    "org_id",
+    "resolved",
+    "x",
+]
 LIGHT = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -69,15 +105,20 @@ def _bodies(path: str):
 def test_no_body_is_a_500(path, data, queue):
     api = Api(key=make_key(queue.project))
     body: dict[str, Any] = data.draw(_bodies(path))
-    if path == "jobs":
+    if path in ("jobs", "scheduled-jobs"):
         body = {"queue": path_of(queue), **body}
+    elif path in ITEMS and data.draw(st.booleans()):
+        one = {"queue": path_of(queue), **data.draw(_bodies("jobs"))}
+        body = {**body, "jobs": data.draw(st.lists(st.just(one), max_size=3))}
 
     answer = api.post(path, body)
 
-    assert answer.status_code in {200, 201, 400, 401, 404, 409}, (answer.status_code, json.dumps(body))
+    assert answer.status_code in {200, 201, 202, 400, 401, 404, 409}, (answer.status_code, json.dumps(body))
 
 
-@pytest.mark.parametrize("path", ["jobs", "queues", "retry-policies", "dead-letter"])
+@pytest.mark.parametrize(
+    "path", ["jobs", "queues", "retry-policies", "dead-letter", "scheduled-jobs", "batches", "operations"]
+)
 @LIGHT
 @given(
     query=st.dictionaries(

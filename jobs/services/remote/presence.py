@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from jobs.models import Worker, WorkerHeartbeat
 from orgs.access import Actor, get_visible
+from orgs.audit import deed
 from orgs.models import Project, Role
 from queues.models import Queue
 from scheduler_project.lib.errors import Conflict
@@ -102,6 +103,8 @@ def request_drain(actor: Actor, row_id: UUID) -> None:
         Conflict: it is gone.
     """
     workers: QuerySet[Any] = Worker.objects.filter(pk=row_id)
-    worker = get_visible(workers, actor, "project", needs=Role.ADMIN, what="worker")
-    if not Worker.objects.filter(_ALIVE, pk=worker.pk).update(drain_requested_at=Now()):
-        raise Conflict("The worker is gone already.")
+    worker: Worker = get_visible(workers, actor, "project", needs=Role.ADMIN, what="worker")
+    with deed(actor, "worker.drain", worker):
+        if not Worker.objects.filter(_ALIVE, pk=worker.pk).update(drain_requested_at=Now()):
+            raise Conflict("The worker is gone already.")
+        worker.refresh_from_db()

@@ -44,7 +44,7 @@ def envelope(code: str, message: str, details: Sequence[FieldError] = ()) -> dic
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     """REST framework's hook: every exception of a view becomes an answer in the envelope, none shows a trace."""
     if isinstance(error, DomainError):
-        return _answer(_STATUSES.get(error.code, 400), error.code, error.message, error.details)
+        return _answer(status_of(error), error.code, error.message, error.details)
     if isinstance(error, ValidationError):
         details = list(_flat(error.detail))
         message = "; ".join(f"{d.field}: {d.message}" for d in details[:3])
@@ -59,6 +59,16 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
         return unavailable(error)
     log.error("request_failed", path=_path(context), exc_info=error)
     return _logged(_answer(500, INTERNAL_ERROR, BROKEN))
+
+
+def field_errors(error: ValidationError) -> list[FieldError]:
+    """REST framework's nested errors as a flat list with the paths of the fields."""
+    return list(_flat(error.detail))
+
+
+def status_of(error: DomainError) -> int:
+    """The HTTP status of an expected failure."""
+    return error.status or _STATUSES.get(error.code, 400)
 
 
 def unavailable(error: Exception) -> Response:

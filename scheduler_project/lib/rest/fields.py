@@ -137,6 +137,8 @@ class Moment(serializers.DateTimeField):
 class AnyJson(serializers.Field[Any, Any, Any, Any]):
     """Any JSON value; whether it can be stored is for ``json_gate`` to say."""
 
+    json_schema: Mapping[str, Any] = {}
+
     def to_internal_value(self, data: Any) -> Any:
         return data
 
