@@ -24,7 +24,8 @@ from tests.servers import web_server
 SECONDS = int(os.environ.get("FUZZ_SECONDS", "15"))
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 #: In the suite each run is the same; a long one is a new one each time.
-SAME = [] if "FUZZ_SECONDS" in os.environ else ["--seed", "1", "--generation-deterministic"]
+IS_LONG = "FUZZ_SECONDS" in os.environ
+SEED = ["--generation-database", "none"] if IS_LONG else ["--seed", "1", "--generation-deterministic"]
 PHASES = "examples,coverage,fuzzing,stateful"
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -49,7 +50,7 @@ def _fuzz(url: str, header: str, seconds: int, *more: str) -> None:
     command = [
         sys.executable, "-m", "schemathesis.cli", "run", f"{url}/api/schema", "--url", url, "-H", header,
         "--checks", CHECKS, "--phases", PHASES, "--max-time", str(seconds), "--request-timeout", "20",
-        "--continue-on-failure", "--no-color", "--generation-database", "none", "--warnings", "off", *SAME, *more,
+        "--continue-on-failure", "--no-color", "--warnings", "off", *SEED, *more,
     ]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds * 2 + 120, check=False)
     assert done.returncode == 0, (done.stdout + done.stderr)[-12_000:]

@@ -87,7 +87,7 @@ def test_no_job_starts_after_the_pause_was_answered(committed_queue: Queue) -> N
             cursor.execute("select count(*) from job_executions where claimed_at > %s", [answered])
             assert cursor.fetchone()[0] == 0
             resume_queue(committed_queue)
-            wait_until(lambda: Job.objects.filter(status="running").exists(), timeout_s=5)
+            wait_until(lambda: Job.objects.filter(status__in=["claimed", "running"]).exists(), timeout_s=5)
 
 
 def test_retries_and_scheduled_jobs_wait_for_the_resume(committed_queue: Queue) -> None:
