@@ -11,16 +11,16 @@ from rest_framework.response import Response
 from jobs.api.answers import CancelledOutput, ExplainOutput, JobStatusOutput
 from jobs.api.serializers import (
     CancelInput,
-    EmptyInput,
     JobDetailOutput,
     JobInput,
     JobOutput,
     JobQuery,
     JobsQuery,
     ReceiptOutput,
+    RetryInput,
 )
-from jobs.lifecycle.cancel import cancel_job
-from jobs.lifecycle.requeue import requeue_job
+from jobs.lifecycle.cancel import cancel_from, cancel_job
+from jobs.lifecycle.requeue import requeue_from, requeue_job
 from jobs.new_job import NewJob
 from jobs.selectors.explain import explain
 from jobs.selectors.job_lists import JobFilter, page_of_jobs, queue_ids_of
@@ -97,33 +97,43 @@ class ExplainView(ApiView):
 class CancelView(ApiView):
     @describe({200: CancelledOutput, 202: CancelledOutput}, body=CancelInput)
     def post(self, request: Request, job_id: UUID) -> Response:
-        reason = read_body(request, CancelInput).get("reason", CANCELLED_THROUGH_API)
-        status = past_deadlocks(lambda: self._cancel(actor_of(request), job_id, reason))
-        has_ended = status == JobStatus.CANCELLED
+        fields = read_body(request, CancelInput)
+        status = past_deadlocks(lambda: self._cancel(actor_of(request), job_id, fields))
+        has_ended = status in TERMINAL
         shown = {"id": str(job_id), "status": status.value, "cancel_requested": not has_ended}
         return Response(shown, status=200 if has_ended else 202)
 
-    def _cancel(self, actor: Actor, job_id: UUID, reason: str) -> JobStatus:
+    def _cancel(self, actor: Actor, job_id: UUID, fields: dict[str, Any]) -> JobStatus:
         job = get_job(actor, job_id, needs=Role.MEMBER)
+        reason, with_downstream = fields.get("reason", CANCELLED_THROUGH_API), fields["with_downstream"]
         with deed(actor, "job.cancel", job) as doing:
-            status = cancel_job(job_id, reason=reason)
+            if with_downstream:
+                cancel_from(job_id, reason=reason)
+                status = JobStatus(get_job(actor, job_id, needs=Role.MEMBER).status)
+            else:
+                status = cancel_job(job_id, reason=reason)
             job.status = status.value
-            doing.says(reason=reason)
+            doing.says(reason=reason, with_downstream=with_downstream)
         return status
 
 
 class RetryView(ApiView):
-    @describe({200: JobStatusOutput}, body=EmptyInput)
+    @describe({200: JobStatusOutput}, body=RetryInput)
     def post(self, request: Request, job_id: UUID) -> Response:
-        read_body(request, EmptyInput)
-        past_deadlocks(lambda: self._retry(actor_of(request), job_id))
+        with_downstream = read_body(request, RetryInput)["with_downstream"]
+        past_deadlocks(lambda: self._retry(actor_of(request), job_id, with_downstream=with_downstream))
         return Response({"id": str(job_id), "status": JobStatus.QUEUED.value})
 
-    def _retry(self, actor: Actor, job_id: UUID) -> None:
+    def _retry(self, actor: Actor, job_id: UUID, *, with_downstream: bool) -> None:
         job = get_job(actor, job_id, needs=Role.MEMBER)
-        with deed(actor, "job.retry", job):
-            requeue_job(job_id, by=actor.user_id if isinstance(actor, Person) else None)
+        by = actor.user_id if isinstance(actor, Person) else None
+        with deed(actor, "job.retry", job) as doing:
+            if with_downstream:
+                requeue_from(job_id, by=by)
+            else:
+                requeue_job(job_id, by=by)
             job.status = JobStatus.QUEUED.value
+            doing.says(with_downstream=with_downstream)
 
 
 def _queue_of(actor: Actor, fields: dict[str, Any]) -> Queue:

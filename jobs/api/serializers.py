@@ -89,6 +89,11 @@ class EmptyInput(Input):
 
 class CancelInput(Input):
     reason = Text(max_length=MAX_REASON_CHARS, required=False)
+    with_downstream = Bool(default=False)
+
+
+class RetryInput(Input):
+    with_downstream = Bool(default=False)
 
 
 class ReceiptOutput(serializers.Serializer[Any]):

@@ -41,6 +41,13 @@ def cancel_jobs(job_ids: Sequence[UUID], *, reason: str) -> dict[UUID, JobStatus
 
 
 def cancel_from(job_id: UUID, *, reason: str) -> dict[UUID, JobStatus]:
-    """Cancel a job and all that wait for it, directly or through others; those that have ended are missing."""
+    """Cancel a job and all that wait for it, directly or through others; those that have ended are missing.
+
+    Raises:
+        Conflict: all of them have ended already.
+    """
     downstream = [UUID(id_) for id_ in Job.claims.descendants(id_=str(job_id))]
-    return cancel_jobs([job_id, *downstream], reason=reason)
+    outcome = cancel_jobs([job_id, *downstream], reason=reason)
+    if not outcome:
+        raise Conflict("The job and all that wait for it have ended already.")
+    return outcome

@@ -294,3 +294,21 @@ def test_lists_cost_the_same_however_long_they_are(as_member, queue, django_asse
             as_member.get("jobs", limit=limit)
     with django_assert_num_queries(4):  # who, the queue, the ids, their rows
         as_member.get("jobs", queue_id=queue.pk)
+
+
+def test_a_node_is_cancelled_and_retried_with_all_that_waits_for_it(as_machine, queue):
+    graph = [
+        {"queue_id": str(queue.pk), "job_type": "noop", "ref": "a"},
+        {"queue_id": str(queue.pk), "job_type": "noop", "ref": "b", "depends_on": [{"ref": "a", "on_failure": "wait"}]},
+    ]
+    made = as_machine.post("jobs/bulk", {"jobs": graph}).json()
+    first, second = [result["id"] for result in made["results"]]
+
+    cancelled = as_machine.post(f"jobs/{first}/cancel", {"with_downstream": True})
+    again = as_machine.post(f"jobs/{first}/cancel", {"with_downstream": True})
+    statuses = [as_machine.get(f"jobs/{id_}").json()["status"] for id_ in (first, second)]
+    retried = as_machine.post(f"jobs/{first}/retry", {"with_downstream": True})
+
+    assert (cancelled.status_code, again.status_code, retried.status_code) == (200, 409, 200)
+    assert statuses == ["cancelled", "cancelled"]
+    assert [as_machine.get(f"jobs/{id_}").json()["status"] for id_ in (first, second)] == ["queued", "scheduled"]

@@ -155,3 +155,29 @@ def test_batch_counts_are_exact_and_its_callback_comes_once_while_a_worker_is_ki
     batch.refresh_from_db()
     assert (batch.total_jobs, batch.completed_jobs, batch.failed_jobs) == (100, 90, 10)
     assert Job.objects.filter(queue=callbacks).count() == 1
+
+
+def test_join_of_a_diamond_starts_once_after_both_branches(committed_queue: Queue) -> None:
+    for _ in range(200):
+        job = NewJob(job_type="effect")
+        submit_graph(
+            [
+                Node("a", committed_queue, job),
+                Node("b", committed_queue, job, [After("a")]),
+                Node("c", committed_queue, job, [After("a")]),
+                Node("d", committed_queue, job, [After("b"), After("c")]),
+            ]
+        )
+    with worker(), worker(), worker():
+        wait_until(lambda: Job.objects.filter(status="completed").count() == 800, timeout_s=60)
+
+    with connection.cursor() as cursor:
+        cursor.execute("select count(*), count(distinct job_id) from test_effects where kind = 'start'")
+        assert cursor.fetchone() == (800, 800)
+        cursor.execute(
+            "select count(*) from job_dependencies edge"
+            " join test_effects child on child.job_id = edge.job_id and child.kind = 'start'"
+            " join test_effects parent on parent.job_id = edge.depends_on_job_id and parent.kind = 'end'"
+            " where child.at < parent.at"
+        )
+        assert cursor.fetchone()[0] == 0
