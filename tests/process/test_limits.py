@@ -73,7 +73,7 @@ def test_high_queue_is_served_first_and_the_low_one_does_not_starve(committed_qu
     assert 5 <= low_done < 40
 
 
-def test_no_job_starts_after_the_pause_was_answered(committed_queue: Queue) -> None:
+def test_no_job_is_claimed_after_the_pause_was_answered(committed_queue: Queue) -> None:
     make_jobs(committed_queue, 20_000, "effect", payload={"ms": 5})
     with worker("--concurrency", "4"), worker("--concurrency", "4"), connection.cursor() as cursor:
         wait_until(lambda: Job.objects.filter(status="completed").exists())

@@ -78,6 +78,23 @@ def test_every_due_time_fires_once_while_the_leaders_sessions_are_ended(committe
     assert Job.objects.count() == 20
 
 
+def test_two_leaders_at_once_fire_nothing_twice(committed_queue: Queue) -> None:
+    for n in range(10):
+        create_schedule(
+            committed_queue, name=f"s{n}", cron_expression="* * * * *", job_type="noop", misfire_grace_secs=10**8
+        )
+    start = database_now().replace(second=0, microsecond=0) - timedelta(minutes=200)
+    # Two locks: both lead.
+    with scheduler(), scheduler(env={"APP_SCHEDULER_ADVISORY_LOCK_ID": "43"}):
+        wait_until(lambda: LeaderTerm.objects.filter(ended_at=None).count() == 2)
+        for n in range(15):
+            first = start + timedelta(minutes=3 * n)
+            ScheduledJob.objects.update(next_run_at=first, ends_at=first + timedelta(minutes=2), is_active=True)
+            wait_until(partial(has_fired, 30 * (n + 1)), timeout_s=15)
+
+    assert ScheduleFire.objects.filter(outcome="fired").count() == Job.objects.count() == 450
+
+
 def test_children_get_what_their_parents_returned(committed_queue: Queue) -> None:
     made = submit_graph(
         [
