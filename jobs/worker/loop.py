@@ -275,7 +275,8 @@ class Loop:
         free = self.pool.free - self.pool.buffered
         ahead = self._rates.prefetch() if self._config.mode != "once" else 0
         wants = self._roster.plan(free + ahead if self._config.mode != "once" else min(1, free))
-        return Claim(self._worker_id, wants, self._types, max(0, free)) if wants else None
+        # None is marked running here: a handler has begun when its seat says so, not when its job was claimed.
+        return Claim(self._worker_id, wants, self._types, starts=0) if wants else None
 
     def _end_after_one(self) -> None:
         if self._config.mode == "once" and not self._is_claiming and not self._in_hand:

@@ -34,7 +34,7 @@ class Pool:
         self._inbox: SimpleQueue[Lease] = SimpleQueue()
         self._loop = _LoopThread()
         self._is_closed = False
-        #: Prefetched jobs whose handler has begun and whose row still says claimed: token -> (lease, since).
+        #: Jobs given to a seat and whose row still says claimed: token -> (lease, since).
         self.unmarked: dict[str, tuple[Lease, float]] = {}
 
     # -- what the loop asks ------------------------------------------------------------------------------------
@@ -84,9 +84,10 @@ class Pool:
         return dropped
 
     def begun(self, older_than_s: float) -> list[Lease]:
-        """Prefetched jobs that have been running for a while and must now be marked so."""
+        """Jobs that have been running for a while and must now be marked so; none whose seat has yet to take it up."""
         limit = time.monotonic() - older_than_s
-        old = [lease for lease, since in list(self.unmarked.values()) if since <= limit]
+        running = self._executor.running
+        old = [lease for lease, since in list(self.unmarked.values()) if since <= limit and lease.token in running]
         for lease in old:
             self.unmarked.pop(lease.token, None)
         return old
@@ -121,14 +122,12 @@ class Pool:
 
     def _next_from_buffer(self) -> Lease:
         lease, _ = self._buffer.popleft()
-        if not lease.is_running:
-            self.unmarked[lease.token] = (lease, time.monotonic())
+        self.unmarked[lease.token] = (lease, time.monotonic())
         return lease
 
     def _after(self, ended: Lease, *, is_async: bool) -> Lease | None:
         """A seat's job has ended: the next one for it, or None when there is none of its kind."""
-        if not ended.is_running:
-            self.unmarked.pop(ended.token, None)
+        self.unmarked.pop(ended.token, None)
         with self._lock:
             if self._buffer and not self._is_closed and _is_async(self._buffer[0][0]) is is_async:
                 return self._next_from_buffer()

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from jobs.hints import WORK, hint
 from jobs.selectors.stats import depths_of, empty_depth
 from jobs.services.closing import delete_queue
+from jobs.services.pausing import wait_until_begun
 from orgs.access import get_project, project_of_new
 from orgs.audit import deed
 from orgs.authentication import actor_of
@@ -63,7 +64,7 @@ class QueueView(ApiView):
     @describe({200: QueueWithDepthOutput}, patch=QueuePatch, headers=IF_MATCH_HEADER)
     def patch(self, request: Request, queue_id: UUID) -> Response:
         changes = read_patch(request, QueuePatch)
-        return _change(request, queue_id, "queue.update", lambda queue: update_queue(queue, **changes))
+        return _shown(_change(request, queue_id, "queue.update", lambda queue: update_queue(queue, **changes)))
 
     @describe({204: None}, headers=IF_MATCH_HEADER)
     def delete(self, request: Request, queue_id: UUID) -> Response:
@@ -81,15 +82,17 @@ class PauseView(ApiView):
     @describe({200: QueueWithDepthOutput}, body=PauseInput, headers=IF_MATCH_HEADER)
     def post(self, request: Request, queue_id: UUID) -> Response:
         reason = read_body(request, PauseInput)["reason"]
-        return _change(request, queue_id, "queue.pause", lambda queue: pause_queue(queue, reason=reason))
+        _change(request, queue_id, "queue.pause", lambda queue: pause_queue(queue, reason=reason))
+        wait_until_begun(queue_id)
+        return _shown(get_queue(actor_of(request), queue_id, needs=Role.ADMIN))
 
 
 class ResumeView(ApiView):
     @describe({200: QueueWithDepthOutput}, headers=IF_MATCH_HEADER)
     def post(self, request: Request, queue_id: UUID) -> Response:
-        answer = _change(request, queue_id, "queue.resume", resume_queue)
+        queue = _change(request, queue_id, "queue.resume", resume_queue)
         hint(WORK, str(queue_id))
-        return answer
+        return _shown(queue)
 
 
 def settings_of(queue: Queue) -> dict[str, Any]:
@@ -97,7 +100,7 @@ def settings_of(queue: Queue) -> dict[str, Any]:
     return {name: value for name, value in QueueOutput(queue).data.items() if name not in ("updated_at", "created_at")}
 
 
-def _change(request: Request, queue_id: UUID, action: str, change: Callable[[Queue], Queue]) -> Response:
+def _change(request: Request, queue_id: UUID, action: str, change: Callable[[Queue], Queue]) -> Queue:
     """Change a queue while no claim is under way. It is sought before, so that strangers lock nothing."""
     actor = actor_of(request)
     get_queue(actor, queue_id, needs=Role.ADMIN)
@@ -106,6 +109,10 @@ def _change(request: Request, queue_id: UUID, action: str, change: Callable[[Que
         refuse_if_changed(request, settings_of(queue))
         with deed(actor, action, queue):
             change(queue)
+    return queue
+
+
+def _shown(queue: Queue) -> Response:
     return tagged(_with_depth([queue])[0], settings=settings_of(queue))
 
 

@@ -48,8 +48,8 @@ def pool_of(bench: Bench, seats: int) -> Pool:
     return Pool(seats, bench.executor, lambda: None)
 
 
-def leases(*job_types: str, is_running: bool = True) -> list[Lease]:
-    return [lease_of(job_type, is_running=is_running) for job_type in job_types]
+def leases(*job_types: str) -> list[Lease]:
+    return [lease_of(job_type) for job_type in job_types]
 
 
 def entered(gate: Gate, count: int) -> None:
@@ -179,25 +179,33 @@ def test_dropped_jobs_never_run_and_the_others_keep_their_order(bench: Bench, ga
     assert bench.endings.order == [claimed[n].job_id for n in (0, 1, 3)]
 
 
-def test_prefetched_jobs_that_run_for_a_while_are_to_be_marked_as_running_once(bench: Bench, gate: Gate) -> None:
+def test_jobs_that_run_for_a_while_are_to_be_marked_as_running_once(bench: Bench, gate: Gate) -> None:
     pool = pool_of(bench, 2)
-    marked, prefetched, waiting = (
-        lease_of("gate"),
-        lease_of("gate", is_running=False),
-        lease_of("gate", is_running=False),
-    )
-    pool.take([marked, prefetched, waiting])
+    first, second, waiting = leases("gate", "gate", "gate")
+    pool.take([first, second, waiting])
     entered(gate, 2)
 
     assert pool.begun(60) == []
-    assert pool.begun(0) == [prefetched]
+    assert pool.begun(0) == [first, second]
     assert pool.begun(0) == []
 
 
-def test_prefetched_jobs_that_have_ended_need_no_mark(bench: Bench) -> None:
+def test_a_job_whose_seat_has_not_taken_it_up_is_not_marked_as_running(bench: Bench) -> None:
+    pool, taken_up = pool_of(bench, 1), threading.Event()
+    begin = bench.executor.run_sync
+    bench.executor.run_sync = lambda lease: (taken_up.wait(10), begin(lease))  # type: ignore[method-assign]
+
+    pool.take(leases("quick"))
+
+    assert (pool.busy, pool.begun(0)) == (1, [])
+    taken_up.set()
+    wait_until(lambda: pool.busy == 0, timeout_s=10)
+
+
+def test_jobs_that_have_ended_need_no_mark(bench: Bench) -> None:
     pool = pool_of(bench, 2)
 
-    pool.take(leases(*["quick"] * 10, is_running=False))
+    pool.take(leases(*["quick"] * 10))
 
     wait_until(lambda: len(bench.endings.by_token) == 10 and pool.busy == 0, timeout_s=10)
     assert pool.unmarked == {}
