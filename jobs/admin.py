@@ -157,7 +157,7 @@ class LeaderTermAdmin(ReadOnlyAdmin):
 
 @admin.register(CircuitBreaker)
 class CircuitBreakerAdmin(ReadOnlyAdmin):
-    list_display = ("name", "project_id", "state", "calls", "errors", "opened_at")
+    list_display = ("name", "project_id", "state", "recent", "allowance", "opened_at")
     list_filter = ("state",)
     search_fields = ("name",)
     ordering = ("-id",)

@@ -28,6 +28,8 @@ class Lease(NamedTuple):
     priority: int
     run_at: str
     place: int
+    circuit: str | None = None
+    project_id: str = ""
 
     @property
     def attempt(self) -> int:
@@ -53,11 +55,22 @@ class Ending(NamedTuple):
     ran_ms: float | None
     ended_at: float
     worker_id: str
+    circuit: str | None = None
+    project_id: str = ""
 
     @classmethod
     def of(cls, lease: Lease, verdict: Verdict, worker_id: str, ran_ms: float | None = None) -> Ending:
         """The attempt of ``lease`` ends at this moment."""
         ended_at = time.monotonic()
         return cls(
-            lease.job_id, lease.token, lease.attempt_count, lease.claimed_at, verdict, ran_ms, ended_at, worker_id
+            lease.job_id,
+            lease.token,
+            lease.attempt_count,
+            lease.claimed_at,
+            verdict,
+            ran_ms,
+            ended_at,
+            worker_id,
+            lease.circuit,
+            lease.project_id,
         )

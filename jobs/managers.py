@@ -103,6 +103,26 @@ class ClaimManager(models.Manager["Job"]):
         """queued -> claimed or running."""
         return Call(sql.CLAIM, params)
 
+    def open_gate(self, **params: object) -> Call:
+        """What a gated queue lets through."""
+        return Call(sql.OPEN_GATE, params)
+
+    def claim_gated(self, **params: object) -> Call:
+        """queued -> claimed or running, from one queue with a rate or concurrency keys."""
+        return Call(sql.CLAIM_GATED, params)
+
+    def spend_rate(self, **params: object) -> Call:
+        """What is left of a gated queue's rate."""
+        return Call(sql.SPEND_RATE, params)
+
+    def know_circuits(self, **params: object) -> Call:
+        """Breakers for the calls that are noted next."""
+        return Call(sql.KNOW_CIRCUITS, params)
+
+    def note_calls(self, **params: object) -> Call:
+        """What ended attempts tell about their circuits."""
+        return Call(sql.NOTE_CALLS, params)
+
     def start(self, **params: object) -> Call:
         """claimed -> running."""
         return Call(sql.START, params)
@@ -132,6 +152,10 @@ class ClaimManager(models.Manager["Job"]):
         return Call(sql.PROGRESS, params)
 
     # -- on their own ------------------------------------------------------------------------------------------
+    def let_through(self, *, cool_down_s: float) -> list[Row]:
+        """Choose jobs that may run although their circuit is not trusted."""
+        return run(sql.LET_THROUGH, {"cool_down_s": cool_down_s})
+
     def submit(self, **params: object) -> list[Row]:
         """(new) -> queued or scheduled."""
         return run(sql.SUBMIT, params)

@@ -39,6 +39,7 @@ class NewJob:
         payload: any JSON value up to 1 MiB.
         run_at: when it is due, aware; None is ``delay_s`` seconds from now by the database's clock.
         idempotency_key: a second submission of the same key to the queue returns the first job.
+        concurrency_key: of jobs of the queue with the same key at most ``max_concurrency_per_key`` are in flight.
         max_attempts: instead of the policy's, 1 to 1000.
         depends_on: jobs of the same project that must end before it begins.
     """
@@ -49,6 +50,7 @@ class NewJob:
     run_at: datetime | None = None
     delay_s: float = 0.0
     idempotency_key: str | None = None
+    concurrency_key: str | None = None
     retry_policy_id: UUID | None = None
     max_attempts: int | None = None
     trace_id: str = ""
@@ -87,6 +89,8 @@ def _complaints(job: NewJob) -> list[tuple[str, str]]:
         found.append(("max_attempts", f"must be from 1 to {MAX_ATTEMPTS}"))
     if job.idempotency_key is not None and not _is_text(job.idempotency_key, MAX_KEY_CHARS):
         found.append(("idempotency_key", f"must be 1 to {MAX_KEY_CHARS} printable characters"))
+    if job.concurrency_key is not None and not _is_text(job.concurrency_key, MAX_KEY_CHARS):
+        found.append(("concurrency_key", f"must be 1 to {MAX_KEY_CHARS} printable characters"))
     if job.trace_id and not _is_text(job.trace_id, MAX_TRACE_CHARS):
         found.append(("trace_id", f"must be at most {MAX_TRACE_CHARS} printable characters"))
     if job.run_at is not None and (job.run_at.utcoffset() is None or not EARLIEST <= job.run_at < LATEST):

@@ -23,8 +23,8 @@ from scheduler_project.lib.sql import run
 PURSE_S = 5.0
 PURSE_SHARE, PURSE_FLOW_S = 0.02, 1.0
 MAX_PURSES = 10_000
-#: A bucket nobody used for so long is full again, whatever its limit: limits are per minute.
-KEEP_S = 3_600
+#: A bucket nobody used for so long is full again, whatever its limit: limits are per minute, a queue's per day at most.
+KEEP_S = 2 * 86_400
 
 
 @dataclass(frozen=True, slots=True)

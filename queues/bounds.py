@@ -42,6 +42,7 @@ QUEUE_BOUNDS: Mapping[str, Bound] = {
     "priority": Bound(-PRIORITY_BOUND, PRIORITY_BOUND),
     "max_concurrency": Bound(1, MAX_CONCURRENCY, is_optional=True),
     "visibility_timeout_secs": Bound(MIN_VISIBILITY_SECS, MAX_VISIBILITY_SECS),
+    "max_concurrency_per_key": Bound(1, MAX_CONCURRENCY),
     "rate_limit": Bound(1, MAX_RATE, is_optional=True),
     "rate_period_secs": Bound(1, MAX_RATE_PERIOD_SECS, is_optional=True),
 }

@@ -85,6 +85,23 @@ class Queue(models.Model):
     )
     rate_limit = models.PositiveIntegerField(null=True, blank=True, help_text="Jobs started in each period, at most.")
     rate_period_secs = models.PositiveIntegerField(null=True, blank=True)
+    max_concurrency_per_key = models.PositiveIntegerField(
+        default=1,
+        db_default=1,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_CONCURRENCY)],
+        help_text="Jobs with the same concurrency key in flight at once, at most.",
+    )
+    has_keys = models.BooleanField(
+        default=False, db_default=False, editable=False, help_text="A job with a concurrency key was submitted to it."
+    )
+    is_gated = models.GeneratedField(
+        expression=models.Case(
+            models.When(Q(has_keys=True) | Q(rate_limit__isnull=False), then=True), default=models.Value(False)
+        ),
+        output_field=models.BooleanField(),
+        db_persist=True,
+        help_text="Claims look at more than places: a rate or concurrency keys.",
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(auto_now=True)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -98,6 +115,9 @@ class Queue(models.Model):
             models.CheckConstraint(
                 condition=Q(max_concurrency=None) | Q(max_concurrency__range=(1, MAX_CONCURRENCY)),
                 name="queues_max_concurrency",
+            ),
+            models.CheckConstraint(
+                condition=Q(max_concurrency_per_key__range=(1, MAX_CONCURRENCY)), name="queues_max_concurrency_per_key"
             ),
             models.CheckConstraint(
                 condition=Q(priority__range=(-PRIORITY_BOUND, PRIORITY_BOUND)), name="queues_priority"

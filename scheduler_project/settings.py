@@ -66,6 +66,8 @@ SCHEDULER_LEASE_REAPER_INTERVAL_SECS = env.integer(
     "SCHEDULER_LEASE_REAPER_INTERVAL_SECS", 15, at_least=1, at_most=3_600
 )
 SCHEDULER_ADVISORY_LOCK_ID = env.integer("SCHEDULER_ADVISORY_LOCK_ID", 42, at_least=1, at_most=2**62)
+#: An open circuit is probed by one job after this time.
+BREAKER_COOL_DOWN_SECS = env.integer("BREAKER_COOL_DOWN_SECS", 30, at_least=1, at_most=86_400)
 LISTEN = env.boolean("LISTEN", default=True)  # false: poll only, for poolers that swallow LISTEN
 RETENTION_DAYS = env.integer("RETENTION_DAYS", 30, at_least=1, at_most=3_650)
 LOG_RETENTION_DAYS = env.integer("LOG_RETENTION_DAYS", 90, at_least=1, at_most=3_650)

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import time
+import urllib.request
 
 from django.db import connection
 
@@ -70,6 +71,13 @@ def hog(ctx: JobContext) -> None:
 def sum_of_parents(ctx: JobContext) -> int:
     """Add up what the parents returned."""
     return sum(ctx.parent_results().values())
+
+
+@handler("call", circuit=lambda payload: payload["name"])
+def call(ctx: JobContext) -> None:
+    """Ask a server on this machine; whatever is not 200 is an error."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{ctx.payload['port']}/", timeout=10) as answer:
+        answer.read()
 
 
 @handler("chatty")

@@ -13,6 +13,9 @@ from django.conf import settings
 from django.utils.module_loading import autodiscover_modules
 
 F = TypeVar("F", bound=Callable[..., Any])
+#: Whether a handler has a circuit breaker: True for one a project, a function of the payload for one a target.
+Circuit = bool | Callable[[Any], str | None]
+MAX_CIRCUIT_CHARS = 300
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,198}\*?")
 
 
@@ -24,6 +27,7 @@ class Handler:
     run: Callable[..., Any]
     is_async: bool
     timeout_s: float | None
+    circuit: Circuit = False
 
 
 _exact: dict[str, Handler] = {}
@@ -34,12 +38,14 @@ class HandlerProblem(Exception):
     """A handler is declared in a way that can not work; says where."""
 
 
-def handler(job_type: str, *, timeout_s: float | None = None) -> Callable[[F], F]:
+def handler(job_type: str, *, timeout_s: float | None = None, circuit: Circuit = False) -> Callable[[F], F]:
     """Register a function, sync (runs in a thread) or async (runs on the event loop), for a job type.
 
     Args:
         job_type: letters, digits and ``_ . : -``; a star at the end stands for any rest.
         timeout_s: how long one attempt may take. Async handlers are cancelled then; sync ones see it in ``ctx``.
+        circuit: True gives the handler a circuit breaker in each project; a function of the payload names the target
+            that the breaker is for, such as a host, and returns None for none.
 
     Raises:
         HandlerProblem: a malformed type, or one that another function stands for.
@@ -52,7 +58,7 @@ def handler(job_type: str, *, timeout_s: float | None = None) -> Callable[[F], F
         known = table.get(job_type)
         if known is not None and _place(known.run) != _place(function):
             raise HandlerProblem(f"{job_type!r} is handled by {_place(known.run)} and by {_place(function)}")
-        table[job_type] = Handler(job_type, function, inspect.iscoroutinefunction(function), timeout_s)
+        table[job_type] = Handler(job_type, function, inspect.iscoroutinefunction(function), timeout_s, circuit)
         return function
 
     return register
@@ -69,6 +75,20 @@ def find_handler(job_type: str) -> Handler | None:
         fitting = [p for p in _patterns if job_type.startswith(p[:-1])]
         found = _patterns[max(fitting, key=len)] if fitting else None
     return found
+
+
+def circuit_of(job_type: str, payload: Any) -> str | None:
+    """The name of the circuit breaker that a job goes by: its type, and its target if the handler names one."""
+    found = find_handler(job_type)
+    if found is None or not found.circuit:
+        return None
+    if found.circuit is True:
+        return job_type
+    try:
+        target = found.circuit(payload)
+    except Exception:  # noqa: BLE001 - boundary: user code, asked about user input; the handler itself will complain
+        return None
+    return f"{job_type} {target}"[:MAX_CIRCUIT_CHARS] if target else None
 
 
 def known_types() -> tuple[list[str], list[str]]:

@@ -31,6 +31,7 @@ class Want(NamedTuple):
     queue_id: str
     seats: int
     position: Position = HEAD
+    is_gated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class KnownTypes:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a worker asks for. The first ``starts`` jobs begin at once, the others are prefetched."""
+    """What a worker asks for. The first ``starts`` jobs are handed over as running, the others as claimed."""
 
     worker_id: str
     wants: Sequence[Want]
@@ -61,7 +62,8 @@ class Claim:
 def claim_jobs(claim: Claim) -> list[Lease]:
     """Hand queued jobs to a worker, each with a fresh lease token that every later write must present.
 
-    Returns 0 to the sum of wanted seats, never above a queue's max_concurrency over all workers.
+    Returns 0 to the sum of wanted seats, never above a queue's max_concurrency over all workers. Gated queues are left
+    out: they are for ``claim_gated``.
     Source: sql/open_queues.sql, sql/claim.sql; ADR 0005.
     """
     return leases_of(run_together(claim_calls(claim))[-1])
@@ -96,7 +98,7 @@ def _place(lease: Lease) -> int:
 
 
 def ready_queues(queue_ids: Sequence[str] | None, types: KnownTypes) -> list[Row]:
-    """(id, project_id, priority, is_limited) of the queues that have work and room now; None asks for all queues."""
+    """(id, project_id, priority, is_gated) of the queues that have work and room now; None asks for all queues."""
     ids = None if queue_ids is None else plain_array(queue_ids)
     return Job.claims.ready_queues(queue_ids=ids, types=types.names, patterns=types.patterns)
 

@@ -76,12 +76,13 @@ def exchange(handover: Handover) -> Takeaway:
     settled_at = len(calls)
     if handover.endings:
         calls += settle_calls(handover.endings)
+    settled_by = len(calls)
     if handover.claim:
         calls += claim_calls(handover.claim)
     answers = past_deadlocks(lambda: run_together(calls))
     takeaway = Takeaway()
     if handover.endings:
-        takeaway.settled = settled_of(handover.endings, *answers[settled_at : settled_at + 2])
+        takeaway.settled = settled_of(handover.endings, answers[settled_at:settled_by])
     if handover.claim:
         takeaway.leases = leases_of(answers[-1])
     return takeaway

@@ -8,6 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
+from django.db import transaction
+
+from jobs.handlers.registry import circuit_of
 from jobs.hints import DUE, WORK, hint
 from jobs.models import Job, JobDependency
 from jobs.new_job import NewJob, Parent
@@ -57,6 +60,7 @@ def insert(placed: Sequence[Placed]) -> dict[UUID, Stored]:
         # In the same order for all: two batches that share keys would else wait for each other in a circle.
         placed = sorted(placed, key=lambda item: (item.queue.pk, item.job.idempotency_key or ""))
     jobs = [item.job for item in placed]
+    _open_gates(placed)
     rows = Job.claims.submit(
         ids=plain_array([item.id for item in placed]),
         project_ids=plain_array([item.queue.project_id for item in placed]),
@@ -74,8 +78,20 @@ def insert(placed: Sequence[Placed]) -> dict[UUID, Stored]:
         trace_ids=text_array([job.trace_id for job in jobs]),
         are_blocked=plain_array([item.is_blocked for item in placed]),
         have_dependants=plain_array([item.has_dependants for item in placed]),
+        concurrency_keys=text_array([job.concurrency_key for job in jobs]),
+        circuits=text_array([circuit_of(job.job_type, job.payload) for job in jobs]),
     )
     return {id_: Stored(JobStatus(status), run_at, created_at) for id_, status, run_at, created_at in rows}
+
+
+def _open_gates(placed: Sequence[Placed]) -> None:
+    """Mark queues that get their first job with a concurrency key: from then on claims look at keys there."""
+    new = {item.queue.pk: item.queue for item in placed if item.job.concurrency_key and not item.queue.has_keys}
+    if new:
+        with transaction.atomic():
+            Queue.objects.filter(pk__in=sorted(new), has_keys=False).update(has_keys=True)
+        for queue in new.values():
+            queue.has_keys = True
 
 
 def add_edges(project_id: UUID, edges: Sequence[tuple[UUID, Parent]]) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from jobs.decisions import Failed, Lost, decide
 from jobs.hints import DUE, WORK, hint
 from jobs.lease import Ending
+from jobs.lifecycle.circuits import note_calls
 from jobs.models import Job
 from jobs.states import JobStatus
 from queues.backoff import DEFAULT_RULE
@@ -21,6 +22,8 @@ class Settled(NamedTuple):
 
     statuses: dict[str, str]
     lost: list[Ending]
+    #: (project, name) of the circuits that are open now.
+    open_circuits: frozenset[tuple[str, str]] = frozenset()
 
 
 def settle(endings: Sequence[Ending]) -> Settled:
@@ -32,12 +35,15 @@ def settle(endings: Sequence[Ending]) -> Settled:
     if not endings:
         return Settled({}, [])
     calls = settle_calls(endings)
-    return settled_of(endings, *past_deadlocks(lambda: run_together(calls)))
+    return settled_of(endings, past_deadlocks(lambda: run_together(calls)))
 
 
 def settle_calls(endings: Sequence[Ending]) -> list[Call]:
-    """The two statements that end these attempts and let go the jobs that waited for them, in one transaction."""
-    return [_settle_call(endings), Job.claims.release()]
+    """The statements that end these attempts, let go the jobs that waited for them, and note what their circuits learn.
+
+    For one transaction, in this order; the last ones only if a job has a circuit.
+    """
+    return [_settle_call(endings), Job.claims.release(), *note_calls(endings)]
 
 
 def _settle_call(endings: Sequence[Ending]) -> Call:
@@ -67,15 +73,18 @@ def _settle_call(endings: Sequence[Ending]) -> Call:
     )
 
 
-def settled_of(endings: Sequence[Ending], rows: Sequence[Row], released: Sequence[Row]) -> Settled:
+def settled_of(endings: Sequence[Ending], answers: Sequence[Sequence[Row]]) -> Settled:
     """Read the statements' answers, and wake whom they concern."""
+    rows, released, *noted = answers
     statuses = {job_id: status for job_id, status, _ in rows if job_id is not None}
     held = {token for _, _, token in rows}
     for queue_id in {row[0] for row in released}:
         hint(WORK, queue_id)
-    if JobStatus.SCHEDULED.value in statuses.values():
+    not_trusted = noted[-1] if noted else []
+    if not_trusted or JobStatus.SCHEDULED.value in statuses.values():
         hint(DUE)
-    return Settled(statuses, [e for e in endings if e.token not in held])
+    open_circuits = frozenset((project_id, name) for project_id, name, is_open in not_trusted if is_open)
+    return Settled(statuses, [e for e in endings if e.token not in held], open_circuits)
 
 
 def _place(ending: Ending) -> tuple[str, str]:

@@ -40,6 +40,8 @@ class Job(models.Model):
     status = models.CharField(max_length=12, choices=JobStatus)
     run_at = models.DateTimeField(db_default=Now())
     idempotency_key = models.CharField(max_length=255, null=True)  # noqa: DJ001 - null is "none given", "" would be a key
+    concurrency_key = models.CharField(max_length=255, null=True)  # noqa: DJ001 - null is "none given"
+    circuit = models.CharField(max_length=300, null=True)  # noqa: DJ001 - null is "has no circuit breaker"
     retry_policy = models.ForeignKey(
         RetryPolicy, models.PROTECT, null=True, related_name="+", db_constraint=False, db_index=False
     )
@@ -73,6 +75,16 @@ class Job(models.Model):
             models.Index(fields=["queue", "-id"], name="jobs_of_queue"),
             models.Index(fields=["run_at", "id"], condition=Q(status="scheduled", is_blocked=False), name="jobs_due"),
             models.Index(fields=["queue"], condition=Q(status__in=["claimed", "running"]), name="jobs_in_flight"),
+            models.Index(
+                fields=["queue", "concurrency_key"],
+                condition=Q(status__in=["claimed", "running"], concurrency_key__isnull=False),
+                name="jobs_keyed_in_flight",
+            ),
+            models.Index(
+                fields=["project", "circuit", "id"],
+                condition=Q(status="queued", circuit__isnull=False),
+                name="jobs_of_circuit",
+            ),
             models.Index(fields=["queue"], condition=Q(status="scheduled", is_blocked=True), name="jobs_blocked"),
             models.Index(fields=["retry_policy"], condition=Q(retry_policy__isnull=False), name="jobs_of_policy"),
             models.Index(

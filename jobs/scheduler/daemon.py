@@ -11,7 +11,7 @@ from django.db import DatabaseError, InterfaceError
 from prometheus_client import start_http_server
 
 from jobs.hints import CHANNEL, DUE, QUIET_S
-from jobs.scheduler.duties import batches, cron, operations, partitions, promote, reap, retain, tidy, workers
+from jobs.scheduler.duties import batches, circuits, cron, operations, partitions, promote, reap, retain, tidy, workers
 from jobs.scheduler.duties.base import Duty
 from jobs.scheduler.leader import Leadership
 from scheduler_project.lib import logs
@@ -23,7 +23,7 @@ log = logs.get(__name__)
 
 STANDBY_S = 0.25
 #: The duties that a hint is for.
-WOKEN = ("cron", "promote", "batches", "operations")
+WOKEN = ("cron", "promote", "batches", "circuits", "operations")
 LOOK_FOR_FROZEN_S = 1.0
 RENEW_S = 1.0
 LOOK_AGAIN_S = QUIET_S + 0.01
@@ -53,6 +53,7 @@ def duties_of(config: SchedulerConfig) -> list[Duty]:
         cron.duty(config.poll_s),
         promote.duty(config.poll_s),
         batches.duty(config.poll_s),
+        circuits.duty(config.poll_s),
         operations.duty(config.poll_s),
         reap.duty(config.reap_s),
         workers.duty(min(10.0, config.silent_s / 3), config.silent_s),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
 
 from jobs.models import Job, JobDependency, LeaderTerm, Worker
+from jobs.selectors.gates import gates_of
+from jobs.selectors.reason import Reason
 from jobs.states import IN_FLIGHT, TERMINAL, JobStatus
 from queues.models import Queue
 from scheduler_project.lib.sql import database_now
@@ -19,15 +20,6 @@ MOST_AHEAD = 1_000
 MOST_SHOWN = 20
 #: A leader renews its term every few seconds; one silent for longer leads no more.
 LEADER_SILENT_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """One thing that stands in a job's way, or says that nothing does."""
-
-    code: str
-    message: str
-    more: dict[str, Any] = field(default_factory=dict)
 
 
 def explain(job: Job) -> list[Reason]:
@@ -40,6 +32,7 @@ def explain(job: Job) -> list[Reason]:
     own = _scheduled(job, database_now()) if job.status == JobStatus.SCHEDULED else []
     reasons = [*own, *_of_queue(queue)]
     if job.status == JobStatus.QUEUED:
+        reasons += gates_of(job, queue)
         reasons += _in_line(job)
     return reasons or [Reason("next", "Nothing: it is claimed as soon as a worker looks.")]
 

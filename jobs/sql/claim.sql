@@ -1,13 +1,15 @@
 -- claim.sql: hand queued jobs to one worker, most urgent first; runs right behind open_queues.sql, same transaction
 -- params   queue_ids uuid[], seats int[] (how many from each), from_ranks int[], from_run_ats timestamptz[],
 --          from_ids uuid[] (where to start in each queue: the position behind the last claim, past dead entries),
---          types text[], patterns text[], worker_id uuid, starts int (so many begin at once, the rest is prefetched)
+--          types text[], patterns text[], worker_id uuid, starts int (so many are handed over as running)
 -- returns  the leases: id, token, queue, type, payload, attempt_count, fencing_number, lease_s, claimed_at, trace_id,
---          is_running, priority, run_at, place    0..sum(seats) rows; place counts within the answer
+--          is_running, priority, run_at, place, circuit, project    0..sum(seats) rows; place counts within the answer
 -- locks    the picked rows until commit; rows locked by others are skipped
--- index    jobs_ready (queue_id, (-priority), run_at, id) where status = 'queued'; jobs_in_flight for the count
+-- index    jobs_ready (queue_id, (-priority), run_at, id) where status = 'queued'; jobs_in_flight for the count;
+--          circuit_breakers_not_trusted. Gated queues (a rate, concurrency keys) are claim_gated.sql's.
 with wanted as materialized (
     select want.queue_id, want.from_rank, want.from_run_at, want.from_id, queue.visibility_timeout_secs as lease_s,
+           broken.circuits, broken.let_through,
            case
              when queue.max_concurrency is null
                then case when queue.id::text = any(string_to_array(current_setting('punctual.unlimited_queues'), ','))
@@ -21,7 +23,14 @@ with wanted as materialized (
       from unnest(%(queue_ids)s::uuid[], %(seats)s::int[], %(from_ranks)s::int[], %(from_run_ats)s::timestamptz[],
                   %(from_ids)s::uuid[]) as want(queue_id, seats, from_rank, from_run_at, from_id)
       join queues as queue on queue.id = want.queue_id
+      left join lateral (   -- breakers that are open, or let some chosen jobs through; nearly always none
+           select array_agg(breaker.name) as circuits,
+                  string_to_array(string_agg(nullif(array_to_string(breaker.let_through, ','), ''), ','), ',')::uuid[] as let_through
+             from circuit_breakers as breaker
+            where breaker.project_id = queue.project_id
+              and (breaker.state in ('open', 'half_open') or breaker.allowance is not null)) as broken on true
      where not queue.is_paused
+       and not queue.is_gated
        and queue.deleted_at is null
 ), picked as materialized (   -- fence: re-planned into a join it could touch more rows than there are seats
     select ready.id, ready.project_id, wanted.lease_s, row_number() over () as place
@@ -33,6 +42,8 @@ with wanted as materialized (
               and job.queue_id = wanted.queue_id
               and (-job.priority, job.run_at, job.id) > (wanted.from_rank, wanted.from_run_at, wanted.from_id)
               and (job.job_type = any(%(types)s::text[]) or job.job_type like any(%(patterns)s::text[]))
+              and (wanted.circuits is null or job.circuit is null or job.circuit <> all(wanted.circuits)
+                   or job.id = any(wanted.let_through))
             order by -job.priority, job.run_at, job.id
             limit wanted.seats
               for no key update skip locked) as ready
@@ -53,4 +64,4 @@ update jobs as job
    and job.project_id = picked.project_id
 returning job.id::text, job.lease_token::text, job.queue_id::text, job.job_type, job.payload::text,
           job.attempt_count, job.fencing_number, picked.lease_s, job.locked_at::text, job.trace_id,
-          job.status = 'running', job.priority, job.run_at::text, picked.place;
+          job.status = 'running', job.priority, job.run_at::text, picked.place, job.circuit, job.project_id::text;

@@ -1,7 +1,7 @@
 -- open_queues.sql: take the locks a claim needs, before the claim's own snapshot is taken
 -- params   queue_ids uuid[], lock_class int (queues.locks.QUEUE_LOCK_CLASS)
 -- returns  nothing of use; the ids lie in two settings of this transaction, which claim.sql reads
--- locks    limited queues: their row, one claimer at a time, so that counting and claiming agree; others busy with
+-- locks    limited and gated queues: their row, one claimer at a time, so that counting and claiming agree; others busy with
 --          the same queue are not waited for. Unlimited queues: a shared advisory lock, which only pausing or
 --          changing the queue waits for.
 -- index    primary key of queues
@@ -9,7 +9,7 @@ with limited as materialized (
     select id
       from queues
      where id = any(%(queue_ids)s::uuid[])
-       and max_concurrency is not null
+       and (max_concurrency is not null or is_gated)
      order by id
        for no key update skip locked
 ), unlimited as materialized (
@@ -17,6 +17,7 @@ with limited as materialized (
       from queues
      where id = any(%(queue_ids)s::uuid[])
        and max_concurrency is null
+       and not is_gated
        and pg_try_advisory_xact_lock_shared(%(lock_class)s, hashtext(id::text))
 )
 select set_config('punctual.limited_queues', (select coalesce(string_agg(id::text, ','), '') from limited), true),

@@ -1,9 +1,9 @@
 -- ready_queues.sql: the queues a worker could claim from now
 -- params   queue_ids uuid[] (null = every queue), types text[], patterns text[] (LIKE), now decided by the database
--- returns  id, project_id, priority, is_limited    queues that are not paused and hold a queued job of a known type
+-- returns  id, project_id, priority, is_gated    queues that are not paused and hold a queued job of a known type
 -- locks    none; what it says may be stale by the time of the claim, which decides again
 -- index    jobs_ready, one probe a queue
-select queue.id::text, queue.project_id::text, queue.priority, queue.max_concurrency is not null
+select queue.id::text, queue.project_id::text, queue.priority, queue.is_gated
   from queues as queue
  where not queue.is_paused
    and queue.deleted_at is null

@@ -17,7 +17,8 @@ from django.db import DatabaseError, InterfaceError
 from jobs import metrics
 from jobs.decisions import Interrupted, Succeeded, Unbegun
 from jobs.lease import Ending, Lease
-from jobs.lifecycle.claim import Claim, KnownTypes, ready_queues, unanswered
+from jobs.lifecycle.claim import Claim, KnownTypes, Want, ready_queues, unanswered
+from jobs.lifecycle.claim_gated import claim_gated
 from jobs.lifecycle.exchange import Handover, Takeaway, exchange
 from jobs.lifecycle.settle import wake_for_given_back
 from jobs.worker.config import WorkerConfig
@@ -63,6 +64,8 @@ class Loop:
         self._first_ending_at = 0.0
         #: Every lease of ours from its claim to the answer of its settle, by token.
         self._in_hand: dict[str, Lease] = {}
+        #: To be claimed from right after the round trip, each in a transaction of its own.
+        self._gated: list[Want] = []
         self._hints: deque[str] = deque()
         self._look_at: list[float] = []
         self._next_poll = 0.0
@@ -197,9 +200,13 @@ class Loop:
         if self._is_claiming:
             self._look_for_work()
         handover = self._gather()
-        if not handover:
-            self._end_after_one()
-            return
+        if handover:
+            self._exchange(handover)
+        for want in self._gated:
+            self._claim_gated(want)
+        self._end_after_one()
+
+    def _exchange(self, handover: Handover) -> None:
         try:
             takeaway = exchange(handover)
         except Exception as error:  # boundary: what is in hand must not be forgotten, whatever went wrong
@@ -270,11 +277,14 @@ class Loop:
         self._rates.note(endings)
 
     def _claim(self) -> Claim | None:
+        self._gated = []
         if not self._is_claiming:
             return None
         free = self.pool.free - self.pool.buffered
         ahead = self._rates.prefetch() if self._config.mode != "once" else 0
-        wants = self._roster.plan(free + ahead if self._config.mode != "once" else min(1, free))
+        planned = self._roster.plan(free + ahead if self._config.mode != "once" else min(1, free))
+        self._gated = [want for want in planned if want.is_gated]
+        wants = [want for want in planned if not want.is_gated]
         # None is marked running here: a handler has begun when its seat says so, not when its job was claimed.
         return Claim(self._worker_id, wants, self._types, starts=0) if wants else None
 
@@ -297,14 +307,36 @@ class Loop:
             wake_for_given_back(given_back)
         if handover.claim:
             self._roster.learn(handover.claim.wants, takeaway.leases)
-        if takeaway.leases:
-            self._in_hand.update((lease.token, lease) for lease in takeaway.leases)
-            metrics.CLAIMED.inc(len(takeaway.leases))
-            if self._config.mode == "once":
-                self._is_claiming = False
-            self.pool.take(takeaway.leases)
-            self._on_lease(min(lease.lease_s for lease in takeaway.leases))
-        self._end_after_one()
+        self._take(takeaway.leases)
+        if takeaway.settled.open_circuits:
+            self._give_back(takeaway.settled.open_circuits)
+
+    def _take(self, leases: list[Lease]) -> None:
+        if not leases:
+            return
+        self._in_hand.update((lease.token, lease) for lease in leases)
+        metrics.CLAIMED.inc(len(leases))
+        if self._config.mode == "once":
+            self._is_claiming = False
+        self.pool.take(leases)
+        self._on_lease(min(lease.lease_s for lease in leases))
+
+    def _claim_gated(self, want: Want) -> None:
+        if not self._is_claiming:
+            return
+        taken = claim_gated(Claim(self._worker_id, [want], self._types, starts=0), want)
+        self._roster.learn_gated(want, len(taken.leases))
+        self._take(taken.leases)
+        if taken.wait_s:
+            self._next_poll = min(self._next_poll, time.monotonic() + taken.wait_s)
+
+    def _give_back(self, circuits: frozenset[tuple[str, str]]) -> None:
+        """A circuit has opened: what was claimed ahead of it must not call its target any more."""
+        of_them = {
+            t for t, lease in self._in_hand.items() if lease.circuit and (lease.project_id, lease.circuit) in circuits
+        }
+        for lease in self.pool.drop(of_them):
+            self._endings.append(Ending.of(lease, Unbegun(), self._worker_id))
 
     def _count_lost(self, job_ids: list[str]) -> None:
         metrics.REFUSED.inc(len(job_ids))

@@ -32,6 +32,7 @@ class QueueState:
     queue_id: str
     project_id: str
     priority: int
+    is_gated: bool = False
     position: Position = HEAD
     head_at: float = 0.0
     served: int = 0
@@ -51,11 +52,11 @@ class Roster:
         return bool(self._ready)
 
     def refresh(self, rows: Iterable[Sequence[object]]) -> None:
-        """Take the database's word for which queues have work: (id, project_id, priority, …)."""
+        """Take the database's word for which queues have work: (id, project_id, priority, is_gated)."""
         ready: dict[str, QueueState] = {}
-        for queue_id, project_id, priority, *_ in rows:
+        for queue_id, project_id, priority, is_gated in rows:
             state = self._known.get(str(queue_id)) or QueueState(str(queue_id), str(project_id), 0)
-            state.priority = int(str(priority))
+            state.priority, state.is_gated = int(str(priority)), bool(is_gated)
             ready[state.queue_id] = self._known[state.queue_id] = state
         self._ready = ready
 
@@ -116,6 +117,12 @@ class Roster:
                 lease = last[want.queue_id]
                 state.position = Position(-lease.priority, lease.run_at, lease.job_id)
 
+    def learn_gated(self, want: Want, count: int) -> None:
+        """Remember that a claim from a gated queue brought so many: with none, it waits for a key, a place or time."""
+        self._known[want.queue_id].served = self._turn
+        if not count:
+            self._ready.pop(want.queue_id, None)
+
     def _spread(self, band: list[QueueState], seats: int) -> list[Want]:
         if seats <= 0:
             return []
@@ -127,7 +134,7 @@ class Roster:
 
     def _want(self, state: QueueState, seats: int) -> Want:
         is_due = time.monotonic() - state.head_at >= HEAD_EVERY_S
-        return Want(state.queue_id, seats, HEAD if is_due else state.position)
+        return Want(state.queue_id, seats, HEAD if is_due else state.position, state.is_gated)
 
     def _fade(self) -> None:
         """Old debts weigh less: halve them every few seconds."""

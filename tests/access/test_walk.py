@@ -14,6 +14,7 @@ from dlq.models import DeadLetter
 from jobs.decisions import Failed
 from jobs.lease import Ending
 from jobs.lifecycle.settle import settle
+from jobs.models import CircuitBreaker
 from jobs.services.batches import create_batch
 from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.remote import presence
@@ -61,6 +62,9 @@ WALK = {
     ("POST", "retry-policies"): "401 404 403 403 201 201  401 403 403 201 404",
     ("GET", "retry-policies/<policy_id>"): READ,
     ("DELETE", "retry-policies/<policy_id>"): "401 404 403 403 204 204  401 403 403 204 404",
+    ("GET", "circuit-breakers"): ANYBODYS_LIST,
+    ("GET", "circuit-breakers/<breaker_id>"): READ,
+    ("POST", "circuit-breakers/<breaker_id>/reset"): MANAGES,
     ("GET", "jobs"): ANYBODYS_LIST,
     ("POST", "jobs"): "401 404 403 201 201 201  401 403 201 201 404",
     ("GET", "jobs/<job_id>"): READ,
@@ -151,6 +155,7 @@ def things(queue):
     ids = {
         "project_id": project.pk,
         "policy_id": policy.pk,
+        "breaker_id": CircuitBreaker.objects.create(project_id=project.pk, name="c", state="open").pk,
         "letter_id": letter.pk,
         "queue_id": queue.pk,
         "schedule_id": schedule.pk,
@@ -248,6 +253,7 @@ def _routes(patterns, prefix: str = ""):
         ("dead-letter", "queue_id"),
         ("queues", "project_id"),
         ("retry-policies", "project_id"),
+        ("circuit-breakers", "project_id"),
         ("projects", "org_id"),
         ("scheduled-jobs", "queue_id"),
         ("scheduled-jobs", "project_id"),
@@ -272,8 +278,9 @@ def test_the_path_of_a_foreign_queue_looks_unknown(as_outsider, queue):
 
 
 def test_lists_show_nothing_of_others(as_outsider, things):
-    lists = ("jobs", "dead-letter", "queues", "retry-policies", "projects", "scheduled-jobs", "batches", "operations")
-    for path in lists:
+    of_projects = ("queues", "retry-policies", "projects", "circuit-breakers")
+    of_work = ("jobs", "dead-letter", "scheduled-jobs", "batches", "operations")
+    for path in of_projects + of_work:
         assert as_outsider.get(path).json()["items"] == [], path
 
 

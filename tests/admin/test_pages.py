@@ -133,7 +133,14 @@ def test_an_account_can_be_opened_and_signs_in(operator):
 
 def test_pausing_in_the_admin_takes_the_queues_lock(operator):
     queue = Queue.objects.get(name="email")
-    fields = {"name": "email", "priority": 0, "max_concurrency": 3, "visibility_timeout_secs": 60, "is_paused": "on"}
+    fields = {
+        "name": "email",
+        "priority": 0,
+        "max_concurrency": 3,
+        "max_concurrency_per_key": 1,
+        "visibility_timeout_secs": 60,
+        "is_paused": "on",
+    }
 
     with CaptureQueriesContext(connection) as seen:
         answer = operator.post(_url(Queue, "change", queue.pk), fields)

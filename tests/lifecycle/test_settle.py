@@ -22,7 +22,7 @@ from jobs.decisions import (
 )
 from jobs.lease import Ending
 from jobs.lifecycle.cancel import cancel_job
-from jobs.lifecycle.settle import settle
+from jobs.lifecycle.settle import Settled, settle
 from jobs.models import Job, JobExecution
 from orgs.models import Project
 from queues.models import Queue, RetryPolicy
@@ -61,7 +61,7 @@ def test_each_verdict_leads_to_its_state_and_is_recorded(
     settled = end(lease, verdict)
 
     job = reload(lease.job_id)
-    assert settled == ({lease.job_id: status}, [])
+    assert settled == Settled({lease.job_id: status}, [])
     assert (job.status, job.attempt_count) == (status, used)
     assert (job.locked_by, job.locked_at, job.lease_token, job.lease_expires_at) == (None, None, None, None)
     assert (job.completed_at is not None) == (status in ("completed", "failed", "dead_letter", "cancelled"))
@@ -230,7 +230,7 @@ def test_a_large_batch_is_settled(queue: Queue) -> None:
 
 def test_nothing_to_settle_asks_nothing(django_assert_num_queries: Any, db: None) -> None:
     with django_assert_num_queries(0):
-        assert settle([]) == ({}, [])
+        assert settle([]) == Settled({}, [])
 
 
 @pytest.mark.parametrize(("verdict", "fields", "status", "used", "outcome"), VERDICTS, ids=NAMES)

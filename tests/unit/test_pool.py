@@ -193,7 +193,12 @@ def test_jobs_that_run_for_a_while_are_to_be_marked_as_running_once(bench: Bench
 def test_a_job_whose_seat_has_not_taken_it_up_is_not_marked_as_running(bench: Bench) -> None:
     pool, taken_up = pool_of(bench, 1), threading.Event()
     begin = bench.executor.run_sync
-    bench.executor.run_sync = lambda lease: (taken_up.wait(10), begin(lease))  # type: ignore[method-assign]
+
+    def late(lease: Lease) -> None:
+        taken_up.wait(10)
+        begin(lease)
+
+    bench.executor.run_sync = late  # type: ignore[method-assign]
 
     pool.take(leases("quick"))
 

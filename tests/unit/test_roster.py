@@ -34,7 +34,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def roster_of(*rows: tuple[str, str, int]) -> Roster:
     """A roster of (queue, project, priority)."""
     roster = Roster()
-    roster.refresh(rows)
+    roster.refresh([(*row, False) for row in rows])
     return roster
 
 
@@ -215,7 +215,7 @@ def test_a_queue_never_heard_of_can_not_be_touched() -> None:
 def test_a_queue_the_database_no_longer_names_is_left_alone_and_keeps_its_history() -> None:
     roster = roster_of(("a", "p", 0), ("b", "p", 0))
 
-    roster.refresh([("b", "p", 0)])
+    roster.refresh([("b", "p", 0, False)])
 
     assert [w.queue_id for w in roster.plan(4)] == ["b"]
     assert roster.touch("a")
@@ -224,7 +224,7 @@ def test_a_queue_the_database_no_longer_names_is_left_alone_and_keeps_its_histor
 def test_a_queue_whose_priority_changed_moves_to_its_new_band() -> None:
     roster = roster_of(("a", "p", 0), ("b", "p", 0))
 
-    roster.refresh([("a", "p", 7), ("b", "p", 0)])
+    roster.refresh([("a", "p", 7, False), ("b", "p", 0, False)])
 
     assert serve(roster, 20) == {"a": 18, "b": 2}
 
@@ -245,3 +245,16 @@ def test_planning_over_a_thousand_queues_is_quick() -> None:
         serve(roster, 50)
 
     assert (time.process_time() - began) / 20 < 0.02
+
+
+def test_a_gated_queue_is_asked_again_as_long_as_it_gives_something() -> None:
+    roster = Roster()
+    roster.refresh([("gated", "p", 0, True), ("plain", "p", 0, False)])
+    want = next(want for want in roster.plan(10) if want.queue_id == "gated")
+    assert want.is_gated
+
+    roster.learn_gated(want, 1)
+    assert "gated" in {want.queue_id for want in roster.plan(10)}
+
+    roster.learn_gated(want, 0)
+    assert "gated" not in {want.queue_id for want in roster.plan(10)}

@@ -38,6 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("--run-at", help="2026-12-24T18:00:00Z")
         parser.add_argument("--delay", type=float, default=0.0, metavar="SECONDS")
         parser.add_argument("--idempotency-key")
+        parser.add_argument("--concurrency-key", help="jobs with the same key do not run at once")
         parser.add_argument("--max-attempts", type=int)
         parser.add_argument("--wait", nargs="?", const=300.0, type=float, metavar="SECONDS", help="300 if not given")
 
@@ -54,6 +55,7 @@ class Command(BaseCommand):
             run_at=_time(options["run_at"]),
             delay_s=options["delay"],
             idempotency_key=options["idempotency_key"],
+            concurrency_key=options["concurrency_key"],
             max_attempts=options["max_attempts"],
         )
         try:

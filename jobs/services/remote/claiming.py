@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -13,7 +13,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 
+from jobs.lease import Lease
 from jobs.lifecycle.claim import Claim, KnownTypes, Want, claim_jobs, ready_queues
+from jobs.lifecycle.claim_gated import claim_gated
 from jobs.models import Job, WorkerClaim
 from queues.models import Queue
 from queues.selectors import queues_at
@@ -98,12 +100,13 @@ def ask_again(wish: Wish) -> list[Handed] | None:
 
 def try_claim(wish: Wish) -> list[Handed]:
     """One look: jobs of the first queues that have any. Two requests with one claim id get the same jobs."""
-    queues = _in_order(wish, ready_queues(_served(wish), wish.types))
+    ready = ready_queues(_served(wish), wish.types)
+    queues = _in_order(wish, ready)
     if not queues:
         return []
     try:
         with transaction.atomic():
-            leases = _claim(wish, queues)
+            leases = _claim(wish, queues, gated={str(row[0]) for row in ready if row[3]})
             ids, tokens = [UUID(lease.job_id) for lease in leases], [UUID(lease.token) for lease in leases]
             if leases and wish.claim_id is not None:
                 keep_s = max(lease.lease_s for lease in leases) + REMEMBER_S
@@ -136,13 +139,14 @@ def _in_order(wish: Wish, ready: Sequence[Sequence[Any]]) -> list[str]:
     return [str(row[0]) for row in mixed][:QUEUES_AT_ONCE]
 
 
-def _claim(wish: Wish, queue_ids: Sequence[str]) -> list[Any]:
-    leases: list[Any] = []
+def _claim(wish: Wish, queue_ids: Sequence[str], gated: Collection[str]) -> list[Lease]:
+    leases: list[Lease] = []
     for queue_id in queue_ids:
         left = wish.max_jobs - len(leases)
         if left > 0:
-            wants = [Want(queue_id, left)]
-            leases += claim_jobs(Claim(str(wish.worker_row_id), wants, wish.types, starts=left))
+            want = Want(queue_id, left)
+            claim = Claim(str(wish.worker_row_id), [want], wish.types, starts=left)
+            leases += claim_gated(claim, want).leases if queue_id in gated else claim_jobs(claim)
     return leases
 
 
