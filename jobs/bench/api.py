@@ -101,7 +101,7 @@ def _commits(scratch: Scratch) -> int:
 
 
 def _start_web(scratch: Scratch, port: int) -> subprocess.Popen[bytes]:
-    program = [sys.executable, "-m", "gunicorn", "-c", "scheduler_project/gunicorn.py", "scheduler_project.wsgi"]
+    program = [sys.executable, "-m", "gunicorn", "-c", "scheduler_project/gunicorn.py", "scheduler_project.asgi"]
     env = {"APP_API_HOST": "127.0.0.1", "APP_API_PORT": str(port)}
     unlimited = {f"APP_RATE_{kind}_PER_MIN": "0" for kind in ("READ", "SUBMIT", "LOGIN")}
     return scratch.start(program=program, **env, **unlimited)
