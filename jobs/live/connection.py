@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -17,8 +17,8 @@ from jobs.live.people import FORBIDDEN, Look, Refused
 
 Message = dict[str, Any]
 Scope = Mapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+Receive = Callable[[], Coroutine[Any, Any, Message]]
+Send = Callable[[Message], Coroutine[Any, Any, None]]
 
 PING_EVERY_S = 20.0
 #: Who reads nothing for so long is gone, whatever his connection says.

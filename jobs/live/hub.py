@@ -90,6 +90,7 @@ class Hub:
         self._projects: dict[str, str | None] = {}
         self._numbers: dict[str, int] = {}
         self._watched_at = float("-inf")
+        self._is_settling = False
         self._keeper: asyncio.Task[None] | None = None
         self.is_closing = False
 
@@ -153,7 +154,13 @@ class Hub:
             return
         self._watched_at = time.monotonic()
         if is_new:
-            asyncio.get_running_loop().call_later(SETTLE_S, self._resync)
+            self._is_settling = True
+            asyncio.get_running_loop().call_later(SETTLE_S, self._settle)
+
+    def _settle(self) -> None:
+        self._is_settling = False
+        if self._listener.is_listening.is_set():  # else the resync comes when it listens
+            self._resync()
 
     async def _hear(self, payload: str) -> None:
         at, _, text = payload.partition(" ")
@@ -184,7 +191,8 @@ class Hub:
 
     def _lose(self) -> None:
         self._numbers.clear()
-        self._resync()
+        if not self._is_settling:
+            self._resync()
 
     async def _project_of(self, queue_id: str) -> str | None:
         """A queue never changes its project, so it is asked for once."""

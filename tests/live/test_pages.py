@@ -59,6 +59,9 @@ def test_bodies_heads_and_lines_are_treated_as_before(committed_queue: Queue, un
         assert long.split(b" ")[1] in (b"400", b"413"), long[:300]
         assert b'"error"' in long
 
+        for odd in (b"/api/jobs?job_type=\xff\xfe", b"/api/%ff/%00", b"/api/jobs?job_type=%ff", b"/api/\xff"):
+            raw = request("GET", "/odd", key).replace(b"/odd", odd)
+            assert exchanged(unused_port, raw).split(b" ")[1] in (b"200", b"400", b"404"), odd
         line = exchanged(unused_port, request("GET", "/api/jobs?x=" + "a" * 9_000, key))
         assert line.split(b" ")[1] in (b"400", b"414"), line[:300]
         unfit = exchanged(unused_port, request("GET", "/api/jobs?job_type=" + "%C3%A9" * 1_000, key))
@@ -79,8 +82,8 @@ def test_slow_clients_and_waiting_requests_leave_room_for_pages(committed_queue:
             )
             for _ in range(12)
         ]
-        for one in waiting:
-            one.start()
+        for thread in waiting:
+            thread.start()
         began = time.monotonic()
 
         assert status_of(url, "/readyz") == 200
@@ -88,6 +91,6 @@ def test_slow_clients_and_waiting_requests_leave_room_for_pages(committed_queue:
         assert time.monotonic() - began < 8  # before any of those that wait were answered
         for one in stuck:
             one.close()
-        for one in waiting:
-            one.join(20)
+        for thread in waiting:
+            thread.join(20)
         wait_until(lambda: status_of(url, "/healthz") == 200)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -22,10 +23,9 @@ from tests.servers import web_process, web_server
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SESSIONS = "select count(*) from pg_stat_activity where datname = current_database() and application_name = %s"
 
 
-def sql(statement: str, *params: object) -> list[tuple]:
+def sql(statement: str, *params: Any) -> list[tuple[Any, ...]]:
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -131,6 +131,7 @@ def test_subsets_are_kept_and_nonsense_is_answered(committed_queue: Queue, unuse
 
         assert socket.statuses_until(hidden.pk, "cancelled") == ["cancelled"]
         assert socket.say({"unsubscribe": {"queue": str(other.pk)}})["subsets"] == [{"job": str(hidden.pk)}]
+        nonsense: object
         for nonsense in ([], 1, {}, {"subscribe": 1}, {"subscribe": {"queue": 1}}, {"subscribe": {"x": "y"}},
                          {"subscribe": {"job": "x" * 36}}, {"subscribe": {}, "unsubscribe": {}}):  # fmt: skip
             assert socket.say(nonsense)["type"] == "error", nonsense
@@ -232,7 +233,7 @@ def test_limits_are_told_and_sockets_hold_no_database_connection(committed_queue
 def _is_let_in(url: str, key: str) -> bool:
     with listening(url, X_API_Key=key) as socket:
         try:
-            return socket.until(lambda event: True)["type"] == "hello"
+            return bool(socket.until(lambda event: True)["type"] == "hello")
         except Exception:  # noqa: BLE001 - closed
             return False
 
