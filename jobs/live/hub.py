@@ -106,6 +106,8 @@ class Hub:
         self._by_name[listener.name] += 1
         try:
             await self._begin()
+            if self.is_closing:  # since the caller looked
+                subscriber.close()
             yield subscriber
         finally:
             self._subscribers.discard(subscriber)
