@@ -118,17 +118,17 @@ def _claim_for(token: Any, user: User) -> Any:
     token["jti"] = str(uuid7())
     token["sub"] = str(user.pk)
     token["email"] = user.email
-    token[_STAMP] = _stamp(user)
+    token[_STAMP] = stamp_of(user)
     return token
 
 
-def _stamp(user: User) -> str:
+def stamp_of(user: User) -> str:
     """Changes with the password, however that was changed."""
     return user.get_session_auth_hash()[:_STAMP_CHARS]
 
 
 def _is_current(token: Any, user: User) -> bool:
-    return user.is_active and constant_time_compare(str(token.get(_STAMP, "")), _stamp(user))
+    return user.is_active and constant_time_compare(str(token.get(_STAMP, "")), stamp_of(user))
 
 
 def _pair(user: User, refresh: Any) -> TokenPair:

@@ -130,6 +130,22 @@ class ApiKey(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
 
+class LiveTicket(models.Model):
+    """The right to open one stream of live events, for somebody who can send no header; good once and for a moment."""
+
+    ticket_hash = models.CharField(max_length=64, primary_key=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+")
+    api_key = models.ForeignKey(ApiKey, models.CASCADE, null=True, related_name="+")
+    stamp = models.CharField(max_length=64, help_text="Changes with the user's password.")
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "live_tickets"
+
+    def __str__(self) -> str:
+        return f"until {self.expires_at}"
+
+
 class AuditEntry(models.Model):
     """One deed of a person or a key: who, what, on what, before and after. Written once, never changed."""
 

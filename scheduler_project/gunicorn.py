@@ -1,6 +1,8 @@
 """How gunicorn serves the web processes; the address comes from APP_API_HOST and APP_API_PORT."""
 
+import asyncio
 import os
+from typing import Any
 
 from scheduler_project import env
 
@@ -9,12 +11,29 @@ _port = env.integer("API_PORT", 3000, at_least=1, at_most=65_535)
 
 bind = f"[{_host}]:{_port}" if ":" in _host else f"{_host}:{_port}"
 proc_name = "punctual-web"
-worker_class = "gthread"  # requests wait for the database most of their time
-threads = 8
+worker_class = "asgi"  # sockets and streams on an event loop; pages in threads of their own (asgi.py)
+asgi_loop = "asyncio"
 keepalive = 5
 limit_request_line = 8_190  # gunicorn's most; query strings may hold names in any script
+websocket_max_message_size = 64 * 1024  # taking the mask off is slow, and nobody has so much to say
 graceful_timeout = 10
 control_socket_disable = True  # nobody uses it, and it needs a writable folder
 accesslog = None  # each request is an event of our own log
 # The sign of life of a worker is a file: in memory, so that a slow disk can not make it look dead.
 worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - gunicorn makes it private
+
+_goodbyes: set[asyncio.Task[None]] = set()
+_LOOK_EVERY_S = 0.1
+
+
+def post_worker_init(worker: Any) -> None:
+    """Close sockets and streams at once on SIGTERM: the worker itself would tell nobody until the grace is over."""
+
+    async def say_goodbye() -> None:
+        from jobs.live.door import the_hub
+
+        while worker.alive:
+            await asyncio.sleep(_LOOK_EVERY_S)
+        the_hub().close()
+
+    _goodbyes.add(worker.loop.create_task(say_goodbye()))

@@ -214,6 +214,14 @@ SIMPLE_JWT = {
     "UPDATE_LAST_LOGIN": False,
 }
 
+# -- live events and the web process --------------------------------------------------------------------------------
+#: Threads for pages and REST; each may hold a database connection, as do the listener and the thread of the sockets.
+WEB_THREADS = max(1, min(8, DATABASE_MAX_CONNECTIONS - 2))
+EVENTS_MAX_CONNECTIONS = env.integer("EVENTS_MAX_CONNECTIONS", 1_000, at_least=0, at_most=100_000)
+#: Roles, keys and sessions of listeners are looked at again this often, spread a little.
+EVENTS_RECHECK_SECS = env.integer("EVENTS_RECHECK_SECS", 30, at_least=1, at_most=50)
+EVENTS_MAX_PER_USER = env.integer("EVENTS_MAX_PER_USER", 50, at_least=1, at_most=100_000)
+
 # -- logs -----------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.choice("LOG_LEVEL", "info", ["debug", "info", "warning", "error"])
 LOG_FORMAT = env.choice("LOG_FORMAT", "json", ["json", "pretty"])

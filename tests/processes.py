@@ -60,7 +60,7 @@ class Process:
     def of_web(cls, env: dict[str, str], url: str | None = None) -> Process:
         """The web server."""
         config = str(ROOT / "scheduler_project" / "gunicorn.py")
-        return cls("-c", config, "scheduler_project.wsgi:application", env=env, url=url, program=("-m", "gunicorn"))
+        return cls("-c", config, "scheduler_project.asgi:application", env=env, url=url, program=("-m", "gunicorn"))
 
     @property
     def pid(self) -> int:

@@ -14,6 +14,13 @@ from tests.waiting import wait_until
 @contextmanager
 def web_server(port: int, **env: str) -> Iterator[str]:
     """gunicorn, as in production; its address."""
+    with web_process(port, **env) as (_, url):
+        yield url
+
+
+@contextmanager
+def web_process(port: int, **env: str) -> Iterator[tuple[Process, str]]:
+    """The same with its process, for signals."""
     url = f"http://127.0.0.1:{port}"
     with Process.of_web({"APP_API_PORT": str(port), "APP_API_HOST": "127.0.0.1", **env}) as web:
         problem = ""
@@ -33,4 +40,4 @@ def web_server(port: int, **env: str) -> Iterator[str]:
             wait_until(is_up, 40, what="the web server")
         except AssertionError as error:
             raise AssertionError(f"{error}; {problem}\n{web.output()[-5_000:]}") from None
-        yield url
+        yield web, url

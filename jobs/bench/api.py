@@ -11,6 +11,8 @@ import sys
 import time
 from typing import Any
 
+import psycopg
+
 from jobs.bench.measures import Figure, Say, fill, make_queue
 from jobs.bench.scratch import Scratch
 from orgs.keys import PREFIX_CHARS, hash_key, make_key
@@ -25,16 +27,15 @@ COMMITS = "select pg_stat_get_db_xact_commit(oid) from pg_database where datname
 
 def api(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
     """Submit and list with one web process and keep-alive, ``jobs`` ended jobs behind them."""
-    key = make_key()
     with scratch.connect() as session:
         queue_id = make_queue(session, "api")
-        session.execute(KEY, [key[:PREFIX_CHARS], hash_key(key)])
+        key = make_manage_key(session)
         say(f"filling {jobs:,} ended jobs")
         fill(scratch, queue_id, jobs)
         session.execute("update jobs set status = 'completed', completed_at = now()")
         session.execute("vacuum analyze jobs")
-    port = _free_port()
-    web = _start_web(scratch, port)
+    port = free_port()
+    web = start_web(scratch, port)
     try:
         client = _Client(port, key)
         client.wait_until_ready()
@@ -100,14 +101,28 @@ def _commits(scratch: Scratch) -> int:
     return int(scratch.value(COMMITS))
 
 
-def _start_web(scratch: Scratch, port: int) -> subprocess.Popen[bytes]:
-    program = [sys.executable, "-m", "gunicorn", "-c", "scheduler_project/gunicorn.py", "scheduler_project.wsgi"]
+def make_manage_key(session: psycopg.Connection[Any]) -> str:
+    """An API key of the benchmark's project."""
+    key = make_key()
+    session.execute(KEY, [key[:PREFIX_CHARS], hash_key(key)])
+    return key
+
+
+def wait_until_ready(port: int, key: str) -> None:
+    """Wait for the web process."""
+    _Client(port, key).wait_until_ready()
+
+
+def start_web(scratch: Scratch, port: int, **more: str) -> subprocess.Popen[bytes]:
+    """The web process of the product, without limits of rate."""
+    program = [sys.executable, "-m", "gunicorn", "-c", "scheduler_project/gunicorn.py", "scheduler_project.asgi"]
     env = {"APP_API_HOST": "127.0.0.1", "APP_API_PORT": str(port)}
     unlimited = {f"APP_RATE_{kind}_PER_MIN": "0" for kind in ("READ", "SUBMIT", "LOGIN")}
-    return scratch.start(program=program, **env, **unlimited)
+    return scratch.start(program=program, **env, **unlimited, **more)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: Any = probe.getsockname()[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from jobs.events import jobs_changed
 from jobs.hints import CANCEL, WORK, hint
 from jobs.models import Job
 from jobs.states import JobStatus
@@ -37,6 +38,7 @@ def cancel_jobs(job_ids: Sequence[UUID], *, reason: str) -> dict[UUID, JobStatus
     for job_id, status in outcome.items():
         if status != JobStatus.CANCELLED:
             hint(CANCEL, str(job_id))
+    jobs_changed(outcome, parents=outcome if released else ())
     return outcome
 
 

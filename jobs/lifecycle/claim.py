@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from jobs.decisions import Unbegun
+from jobs.events import jobs_changed
 from jobs.lease import Ending, Lease
 from jobs.models import Job
 from queues.locks import QUEUE_LOCK_CLASS
@@ -66,7 +67,9 @@ def claim_jobs(claim: Claim) -> list[Lease]:
     out: they are for ``claim_gated``.
     Source: sql/open_queues.sql, sql/claim.sql; ADR 0005.
     """
-    return leases_of(run_together(claim_calls(claim))[-1])
+    leases = leases_of(run_together(claim_calls(claim))[-1])
+    jobs_changed(lease.job_id for lease in leases)
+    return leases
 
 
 def claim_calls(claim: Claim) -> list[Call]:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from jobs.events import jobs_changed
 from jobs.handlers.registry import circuit_of
 from jobs.hints import DUE, WORK, hint
 from jobs.models import Job, JobDependency
@@ -151,6 +152,7 @@ def wake(placed: Sequence[Placed], inserted: dict[UUID, Stored]) -> None:
     """Tell workers and scheduler what the new jobs concern."""
     for queue_id in {item.queue.pk for item in placed if inserted[item.id].status == JobStatus.QUEUED}:
         hint(WORK, str(queue_id))
+    jobs_changed(item.id for item in placed)
     delayed = [item.job for item in placed if inserted[item.id].status == JobStatus.SCHEDULED and not item.is_blocked]
     if delayed:
         soon = datetime.now(UTC) + timedelta(seconds=SOON_S)  # only decides whether a hint is worth sending

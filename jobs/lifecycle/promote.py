@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jobs.events import jobs_changed
 from jobs.hints import WORK, hint
 from jobs.models import Job
 
@@ -15,10 +16,11 @@ def promote_due(*, limit: int, skip: Sequence[str] = (), only: Sequence[str] | N
         skip: ids set aside because they failed before.
         only: if given, just these ids.
     """
-    queue_ids = [row[0] for row in Job.claims.promote(limit=limit, skip=skip, only=only)]
-    for queue_id in set(queue_ids):
+    rows = Job.claims.promote(limit=limit, skip=skip, only=only)
+    for queue_id in {queue_id for queue_id, _ in rows}:
         hint(WORK, queue_id)
-    return len(queue_ids)
+    jobs_changed(job_id for _, job_id in rows)
+    return len(rows)
 
 
 def due_ids(limit: int) -> list[str]:

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db import transaction
 
 from dlq.services import resolve_letters_of
+from jobs.events import jobs_changed
 from jobs.hints import WORK, hint
 from jobs.models import Job
 from jobs.states import TERMINAL, JobStatus
@@ -78,3 +79,4 @@ def _requeue(job_ids: list[UUID], blocked: list[UUID]) -> None:
     rows = Job.claims.requeue(ids=[str(id_) for id_ in job_ids], blocked=[str(id_) for id_ in blocked])
     for queue_id in {queue_id for _, queue_id, status in rows if status == JobStatus.QUEUED}:
         hint(WORK, queue_id)
+    jobs_changed(job_id for job_id, _, _ in rows)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from jobs.decisions import Failed, Lost, decide
+from jobs.events import jobs_changed
 from jobs.hints import DUE, WORK, hint
 from jobs.lease import Ending
 from jobs.lifecycle.circuits import note_calls
@@ -35,7 +36,9 @@ def settle(endings: Sequence[Ending]) -> Settled:
     if not endings:
         return Settled({}, [])
     calls = settle_calls(endings)
-    return settled_of(endings, past_deadlocks(lambda: run_together(calls)))
+    settled = settled_of(endings, past_deadlocks(lambda: run_together(calls)))
+    jobs_changed(settled.statuses)
+    return settled
 
 
 def settle_calls(endings: Sequence[Ending]) -> list[Call]:
@@ -80,6 +83,8 @@ def settled_of(endings: Sequence[Ending], answers: Sequence[Sequence[Row]]) -> S
     held = {token for _, _, token in rows}
     for queue_id in {row[0] for row in released}:
         hint(WORK, queue_id)
+    if released:
+        jobs_changed([], parents=statuses)
     not_trusted = noted[-1] if noted else []
     if not_trusted or JobStatus.SCHEDULED.value in statuses.values():
         hint(DUE)

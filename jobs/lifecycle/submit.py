@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from jobs.events import jobs_changed
 from jobs.lifecycle.placing import Placed, Submitted, add_edges, answers_of, insert, refuse_deleted, wake_released
 from jobs.models import Job
 from jobs.new_job import NewJob, Parent, checked, prefix_of
@@ -62,6 +63,7 @@ def _submit_dependent(placed: list[Placed]) -> list[Submitted]:
         Job.objects.filter(id__in=statuses).update(has_dependants=True)
         if any(status in TERMINAL for status in statuses.values()):
             wake_released(Job.claims.release_of(ids=[str(id_) for id_ in statuses]))
+            jobs_changed([], parents=statuses)
         return answers_of(placed, inserted)
 
 

@@ -4,6 +4,7 @@ from jobs.models.archive import ArchivedJob
 from jobs.models.batch import JobBatch
 from jobs.models.breaker import CircuitBreaker
 from jobs.models.dependency import JobDependency
+from jobs.models.event_watcher import EventWatcher
 from jobs.models.execution import JobExecution, JobLog
 from jobs.models.job import Job
 from jobs.models.operation import Operation
@@ -14,6 +15,7 @@ from jobs.models.worker import LeaderTerm, Worker, WorkerHeartbeat
 __all__ = [
     "ArchivedJob",
     "CircuitBreaker",
+    "EventWatcher",
     "Job",
     "JobBatch",
     "JobDependency",

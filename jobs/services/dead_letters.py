@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 
 from dlq.models import DeadLetter
 from dlq.services import discard
+from jobs.events import DEAD_LETTER, tell
 from jobs.lifecycle.requeue import requeue_job
 from jobs.lifecycle.submit import submit_job
 from jobs.models import Job
@@ -26,6 +27,7 @@ def resolve_letter(letter: DeadLetter, action: str, *, by: UUID | None) -> UUID 
     """
     if letter.resolved:
         raise Conflict(_RESOLVED)
+    tell(DEAD_LETTER, letter.project_id, letter.pk, action)
     if action == DeadLetter.Resolution.DISCARDED:
         discard(letter.pk, by=by)
         return None

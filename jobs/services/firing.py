@@ -13,6 +13,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from jobs import metrics
+from jobs.events import SCHEDULE, tell
 from jobs.lifecycle.cancel import cancel_jobs
 from jobs.lifecycle.submit import NewJob, Parent, submit_job
 from jobs.misfire import Due, Rules, judge
@@ -94,6 +95,7 @@ def _fire(schedule_id: UUID) -> int:
             "paused_reason", "paused_by", "paused_until",
         ]
     )  # fmt: skip
+    tell(SCHEDULE, schedule.project_id, schedule.pk, "fired")
     return len(due_times)
 
 

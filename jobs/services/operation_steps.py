@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce, Now
 
 from dlq.models import DeadLetter
 from dlq.services import discard_many
+from jobs.events import OPERATION, tell
 from jobs.lifecycle.cancel import cancel_jobs
 from jobs.lifecycle.requeue import requeue_job
 from jobs.models import Operation
@@ -80,6 +81,7 @@ def _move(operation: Operation, count: int, tally: Tally, cursor: UUID | None) -
     else:
         changes["cursor"] = cursor
     Operation.objects.filter(pk=operation.pk).update(**changes)
+    tell(OPERATION, operation.project_id, operation.pk, "progressed" if cursor else "completed")
 
 
 def _handled(operation: Operation, ids: Sequence[UUID]) -> Tally:

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from dlq.models import DeadLetter
+from jobs.events import OPERATION, tell
 from jobs.hints import DUE, hint
 from jobs.models import Job, Operation
 from jobs.selectors.operations import ALLOWED, is_about_letters, next_rows
@@ -79,6 +80,7 @@ def start(operation: Operation, *, by: UUID | None, api_key_id: UUID | None) -> 
     """Store a prepared operation; the scheduler begins with it at once."""
     operation.created_by_id, operation.api_key_id = by, api_key_id
     operation.save(force_insert=True)
+    tell(OPERATION, operation.project_id, operation.pk, "started")
     hint(DUE)
     return operation
 
@@ -95,6 +97,7 @@ def abort(operation_id: UUID) -> Operation:
             raise Conflict(f"The operation is {operation.state} already.")
         operation.state = Operation.State.ABORTED
         Operation.objects.filter(pk=operation_id).update(state=operation.state, ended_at=Now())
+    tell(OPERATION, operation.project_id, operation.pk, "aborted")
     operation.refresh_from_db()
     return operation
 

@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from jobs.cron import CronError, parse, zone_of
+from jobs.events import SCHEDULE, tell
 from jobs.hints import DUE, hint
 from jobs.models import ScheduledJob, ScheduleFire
 from jobs.new_job import NewJob, checked
@@ -94,6 +95,7 @@ def deactivate(schedule_id: UUID) -> ScheduledJob:
         schedule = _locked(schedule_id)
         schedule.is_active, schedule.next_run_at = False, None
         schedule.save(update_fields=["is_active", "next_run_at", "updated_at"])
+        tell(SCHEDULE, schedule.project_id, schedule.pk, "changed")
     return schedule
 
 
@@ -104,6 +106,7 @@ def pause(schedule_id: UUID, *, reason: str = "", by: UUID | None, until: dateti
         schedule.is_paused, schedule.paused_reason = True, reason[:500]
         schedule.paused_by_id, schedule.paused_until = by, until
         schedule.save(update_fields=["is_paused", "paused_reason", "paused_by", "paused_until", "updated_at"])
+        tell(SCHEDULE, schedule.project_id, schedule.pk, "changed")
     return schedule
 
 
@@ -114,6 +117,7 @@ def resume(schedule_id: UUID) -> ScheduledJob:
         schedule.is_paused, schedule.paused_reason = False, ""
         schedule.paused_by_id, schedule.paused_until = None, None
         schedule.save(update_fields=["is_paused", "paused_reason", "paused_by", "paused_until", "updated_at"])
+        tell(SCHEDULE, schedule.project_id, schedule.pk, "changed")
     return schedule
 
 
@@ -185,4 +189,5 @@ def _save(schedule: ScheduledJob) -> None:
     taken = Conflict(f"name: {message}", [FieldError("name", message)])
     with refusals({"scheduled_jobs_name_in_project": taken, "scheduled_jobs_retry_policy_in_project": _FOREIGN_POLICY}):
         schedule.save()
+    tell(SCHEDULE, schedule.project_id, schedule.pk, "changed")
     hint(DUE)

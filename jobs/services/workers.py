@@ -9,6 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models.functions import Now
 
+from jobs.events import WORKER, tell
 from jobs.models import Worker
 
 
@@ -21,12 +22,14 @@ def register(*, queue_names: tuple[str, ...], seats: int) -> UUID:
         subscribed_queues=list(queue_names),
         max_concurrency=seats,
     )
+    tell(WORKER, None, worker.pk, "started")
     return worker.pk
 
 
 def deregister(worker_id: UUID) -> None:
     """Write down that the process left in good order."""
     Worker.objects.filter(pk=worker_id).update(status=Worker.Status.STOPPED, last_seen_at=Now())
+    tell(WORKER, None, worker_id, "stopped")
 
 
 def retire_silent(silent_s: float) -> list[str]:
@@ -34,7 +37,10 @@ def retire_silent(silent_s: float) -> list[str]:
 
     This only hastens what an expired lease does anyway: a worker that is alive after all is fenced by its tokens.
     """
-    return Worker.presence.retire(silent_s=silent_s)
+    lost = Worker.presence.retire(silent_s=silent_s)
+    for row in Worker.objects.filter(pk__in=lost) if lost else ():
+        tell(WORKER, row.project_id, row.pk, "lost")
+    return lost
 
 
 def prune_heartbeats(keep_s: float, limit: int) -> None:

@@ -1,6 +1,6 @@
 -- promote.sql: scheduled -> queued for jobs whose time has come and which wait for nothing else
 -- params   limit int, skip uuid[] (rows that failed before and are set aside), only uuid[] (null = all)
--- returns  queue_id    one row a promoted job
+-- returns  queue_id, id    one row a promoted job
 -- locks    the picked rows until commit; rows locked by others are skipped
 -- index    jobs_due (run_at, id) where status = 'scheduled' and not is_blocked
 with due as materialized (
@@ -20,4 +20,4 @@ update jobs as job
   from due
  where job.id = due.id
    and job.project_id = due.project_id
-returning job.queue_id::text;
+returning job.queue_id::text, job.id::text;

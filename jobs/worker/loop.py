@@ -21,6 +21,7 @@ from jobs.lifecycle.claim import Claim, KnownTypes, Want, ready_queues, unanswer
 from jobs.lifecycle.claim_gated import claim_gated
 from jobs.lifecycle.exchange import Handover, Takeaway, exchange
 from jobs.lifecycle.settle import wake_for_given_back
+from jobs.worker.announcer import Announcer, changes_of
 from jobs.worker.config import WorkerConfig
 from jobs.worker.outbox import Outbox
 from jobs.worker.pool import Pool
@@ -58,6 +59,7 @@ class Loop:
     ) -> None:
         self._config, self._worker_id, self._types, self._outbox = config, worker_id, types, outbox
         self.pool: Pool  # set by the runtime: the pool's executor needs this loop first
+        self.announcer: Announcer | None = None
         self._roster, self._rates = Roster(), Rates()
         self._wake = threading.Event()
         self._endings: deque[Ending] = deque()
@@ -298,6 +300,8 @@ class Loop:
             for e in handover.endings
             if isinstance(e.verdict, Unbegun | Interrupted) and e.token in self._in_hand
         }
+        if self.announcer is not None and not self.announcer.is_idle:
+            self.announcer.add(changes_of(handover, takeaway, self._in_hand))
         for ending in handover.endings:
             self._in_hand.pop(ending.token, None)
         if takeaway.settled.lost:

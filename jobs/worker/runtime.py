@@ -19,6 +19,7 @@ from jobs.hints import CANCEL, CHANNEL, WORK
 from jobs.lease import Ending
 from jobs.lifecycle.claim import KnownTypes
 from jobs.services import workers
+from jobs.worker.announcer import Announcer
 from jobs.worker.config import WorkerConfig
 from jobs.worker.executor import Executor
 from jobs.worker.heartbeat import Heartbeat, Held, State
@@ -54,6 +55,7 @@ class Runtime:
         self._loop = Loop(config, worker_id, KnownTypes.of(names, patterns), outbox, self._run_dry, self._hurry)
         self._executor = Executor(worker_id, outbox, self._loop.done)
         self._pool = self._loop.pool = Pool(config.seats, self._executor, self._loop.idle)
+        self._announcer = self._loop.announcer = Announcer()
         self._heartbeat = Heartbeat(worker_id, config.heartbeat_s, self._state, self._lose, self._cancel)
         self._listener = Listener(CHANNEL, f"punctual listener {worker_id}", self._hear) if listen else None
 
@@ -77,6 +79,7 @@ class Runtime:
         self._heartbeat.start()
         if self._listener:
             self._listener.start()
+        self._announcer.start()
         self._loop.start()
         log.info("worker_started", worker_id=str(self._worker_id), seats=self._config.seats, pid=os.getpid(),
                  queues=list(self._config.queue_names) or "all")  # fmt: skip
@@ -100,6 +103,7 @@ class Runtime:
         if not self._until(lambda: self._pool.busy == 0, self._config.grace_s):
             self._interrupt()
         self._loop.finish(FINISH_S)
+        self._announcer.stop()
         if self._listener:
             self._listener.stop()
         self._heartbeat.stop()

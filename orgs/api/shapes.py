@@ -57,6 +57,11 @@ class NewKeyOutput(KeyOutput):
     api_key = serializers.CharField()
 
 
+class TicketOutput(serializers.Serializer[Any]):
+    ticket = serializers.CharField(help_text="For ?ticket= of /ws/events and /api/events; good once.")
+    expires_in = serializers.IntegerField(help_text="Seconds.")
+
+
 class AuditQuery(PageQuery):
     org_id = Id()
     target_type = Text(max_length=40, required=False)

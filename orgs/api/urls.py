@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from orgs.api import audit, keys, members, views
+from orgs.api import audit, keys, members, tickets, views
 
 app_name = "orgs_api"
 urlpatterns = [
@@ -15,4 +15,5 @@ urlpatterns = [
     path("projects/<uuid:project_id>/api-keys", keys.KeysView.as_view(), name="api_keys"),
     path("projects/<uuid:project_id>/api-keys/<uuid:key_id>", keys.KeyView.as_view(), name="api_key"),
     path("projects/<uuid:project_id>/api-keys/<uuid:key_id>/rotate", keys.RotateView.as_view(), name="rotate"),
+    path("ws-tickets", tickets.TicketsView.as_view(), name="tickets"),
 ]

@@ -9,6 +9,7 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.events import QUEUE, tell
 from jobs.hints import WORK, hint
 from jobs.selectors.stats import depths_of, empty_depth
 from jobs.services.closing import delete_queue
@@ -41,6 +42,7 @@ class QueuesView(ApiView):
         with deed(actor, "queue.create") as doing:
             queue = create_queue(project, **fields)
             doing.on(queue)
+            tell(QUEUE, queue.project_id, queue.pk, "created")
         shown = {**QueueOutput(queue).data, "depth": empty_depth()}
         return tagged(shown, settings=settings_of(queue), status=201)
 
@@ -75,6 +77,7 @@ class QueueView(ApiView):
             refuse_if_changed(request, settings_of(queue))
             with deed(actor, "queue.delete", queue, is_end=True):
                 delete_queue(queue)
+                tell(QUEUE, queue.project_id, queue.pk, "deleted")
         return Response(status=204)
 
 
@@ -109,6 +112,7 @@ def _change(request: Request, queue_id: UUID, action: str, change: Callable[[Que
         refuse_if_changed(request, settings_of(queue))
         with deed(actor, action, queue):
             change(queue)
+            tell(QUEUE, queue.project_id, queue.pk, f"{action.removeprefix('queue.').removesuffix('e')}ed")
     return queue
 
 

@@ -63,6 +63,11 @@ def connect_direct(name: str) -> psycopg.Connection[Any]:
     return psycopg.connect(**direct_parameters(), autocommit=True, application_name=name)
 
 
+async def connect_direct_async(name: str) -> psycopg.AsyncConnection[Any]:
+    """The same for an event loop."""
+    return await psycopg.AsyncConnection.connect(**direct_parameters(), autocommit=True, application_name=name)
+
+
 def use_direct_session(name: str) -> None:
     """Make this process's Django connection a direct one that outlives every tick (leader, migrations)."""
     direct = settings.DATABASE_DIRECT

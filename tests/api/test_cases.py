@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from pathlib import Path
@@ -15,6 +16,8 @@ from dlq.models import DeadLetter
 from jobs.decisions import Failed, Succeeded
 from jobs.lease import Ending
 from jobs.lifecycle.settle import settle
+from jobs.live import socket
+from jobs.live.hub import Hub
 from jobs.models import Job
 from jobs.services.batches import fold_batches
 from jobs.services.schedules import create_schedule
@@ -33,7 +36,6 @@ RESOURCES = {"schedules": "scheduled-jobs"}
 POLICY_FIELDS = {"kind": "strategy", "base_delay": "base_delay_ms", "factor": "multiplier", "max_delay": "max_delay_ms"}
 #: Resources and cases that come with a later issue.
 NOT_BUILT = {
-    "events": "live events are not built yet",
     "metrics": "/metrics of the web process is not built yet",
     "dashboard cancel action, session cookie, no CSRF token": "the dashboard is not built yet",
     "number-timeout-nan-text": "jobs have no timeout of their own yet",
@@ -82,6 +84,10 @@ def test_case(case, world):
     if "function" in case["request"]:
         _check_delays(case["request"], expect)
         return
+    if case["request"]["method"] == "WS":
+        for way in case["request"]["for_each"]:
+            assert asyncio.run(_first_answer_of_socket(way, world)) == "websocket.close", way
+        return
     if case["id"] in SETUPS:
         SETUPS[case["id"]](world)
 
@@ -99,6 +105,23 @@ def test_case(case, world):
             assert wanted in {field.rpartition("].")[2] for field in named}
     if case["id"] in CHECKS:
         CHECKS[case["id"]](world, answer)
+
+
+async def _first_answer_of_socket(way: str, world: World) -> str:
+    """How the socket of live events answers a handshake; a real server's answers are in tests/live."""
+    origin = way.partition("Origin: ")[2]
+    key = [(b"x-api-key", world.key.encode()), (b"origin", origin.encode())] if origin else []
+    scope = {"path": "/ws/events", "query_string": b"", "headers": [(b"host", b"localhost"), *key]}
+    answers: list[str] = []
+
+    async def receive():
+        return {"type": "websocket.connect"}
+
+    async def send(message):
+        answers.append(message["type"])
+
+    await socket.serve(Hub(), scope, receive, send)
+    return answers[0]
 
 
 def _send(case, world):

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jobs.bench import measures
 from jobs.bench.api import api
+from jobs.bench.live import live
 from jobs.bench.scratch import scratch_database
 
 #: name -> (measure, jobs at full size)
@@ -23,6 +24,7 @@ MEASURES = {
     "backlog": (measures.backlog, 1_000_000),
     "batch": (measures.batch, 100_000),
     "api": (api, 1_000_000),
+    "live": (live, 5_000),
 }
 
 

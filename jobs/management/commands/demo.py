@@ -125,7 +125,7 @@ def _children(host: str, port: int, options: dict[str, Any]) -> list[ChildSpec]:
         "gunicorn",
         "-c",
         "scheduler_project/gunicorn.py",
-        "scheduler_project.wsgi:application",
+        "scheduler_project.asgi:application",
     ]
     quiet = ["--metrics-port", "0"]  # several on one machine would want the same port
     grace_s = settings.WORKER_GRACEFUL_SHUTDOWN_TIMEOUT_SECS + _GRACE_MARGIN_S

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 MAX_WAIT_MS = 30_000
 #: Each waiting request holds a thread of the server; beyond so many in one process the others are answered at once.
-PLACES = 4
+PLACES = settings.WEB_THREADS // 2
 FIRST_LOOK_S, LAST_LOOK_S = 0.05, 0.5
 
 _places = threading.BoundedSemaphore(PLACES)
