@@ -1,6 +1,9 @@
 """How gunicorn serves the web processes; the address comes from APP_API_HOST and APP_API_PORT."""
 
 import os
+import shutil
+import tempfile
+from typing import Any
 
 from scheduler_project import env
 
@@ -18,3 +21,20 @@ control_socket_disable = True  # nobody uses it, and it needs a writable folder
 accesslog = None  # each request is an event of our own log
 # The sign of life of a worker is a file: in memory, so that a slow disk can not make it look dead.
 worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - gunicorn makes it private
+
+
+def on_starting(server: Any) -> None:
+    """Metrics of all web workers meet in a folder of this start alone; set here, so that no other process writes there."""
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="punctual-metrics-")
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    """A worker that is gone has no gauges; its counters stay."""
+    from prometheus_client import multiprocess  # not before the folder is set: the library looks once, at its import
+
+    multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+
+
+def on_exit(server: Any) -> None:
+    """Leave nothing behind."""
+    shutil.rmtree(os.environ.get("PROMETHEUS_MULTIPROC_DIR", ""), ignore_errors=True)

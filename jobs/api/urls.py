@@ -2,7 +2,20 @@
 
 from django.urls import path
 
-from jobs.api import batches, bulk, executions, jobs, ledger, operations, preview, remote, schedules, system, workers
+from jobs.api import (
+    batches,
+    bulk,
+    executions,
+    jobs,
+    ledger,
+    operations,
+    preview,
+    remote,
+    schedules,
+    stats,
+    system,
+    workers,
+)
 
 app_name = "jobs_api"
 urlpatterns = [
@@ -33,6 +46,7 @@ urlpatterns = [
     path("batches/<uuid:batch_id>/close", batches.CloseView.as_view(), name="close_batch"),
     path("batches/<uuid:batch_id>/cancel", batches.CancelBatchView.as_view(), name="cancel_batch"),
     path("metrics/system", system.SystemView.as_view(), name="system"),
+    path("stats/queues", stats.QueueStatsView.as_view(), name="queue_stats"),
     path("worker/claim", remote.ClaimView.as_view(), name="worker_claim"),
     path("worker/heartbeat", remote.HeartbeatView.as_view(), name="worker_heartbeat"),
     path("worker/finish", remote.FinishView.as_view(), name="worker_finish"),
