@@ -1,4 +1,4 @@
-"""Histograms of times: fixed buckets on a log scale, so that they can be added up and a percentile read from the sum."""
+"""Histograms of times: fixed buckets on a log scale, to be added up and to read percentiles from the sum."""
 
 from __future__ import annotations
 

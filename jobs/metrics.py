@@ -1,7 +1,7 @@
 """What workers and schedulers count in their own process, as one table: docs/metrics.md says what each means.
 
-What jobs have done is not counted here: the web's /metrics reads it from the database (jobs/selectors/metrics.py), so that
-each series has one source.
+What jobs have done is not counted here: the web's /metrics reads it from the database
+(jobs/selectors/metrics.py), so that each series has one source.
 """
 
 from __future__ import annotations

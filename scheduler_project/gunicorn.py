@@ -24,7 +24,7 @@ worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa:
 
 
 def on_starting(server: Any) -> None:
-    """Metrics of all web workers meet in a folder of this start alone; set here, so that no other process writes there."""
+    """Metrics of all web workers meet in a folder of this start alone; set here: no other process may write there."""
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="punctual-metrics-")
 
 

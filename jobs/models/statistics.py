@@ -1,7 +1,7 @@
 """What was done, counted: increments as they are written, what they add up to, and how each queue is now.
 
-No foreign keys: an increment is written with the work it counts and must not be refused, and what a queue has done stays
-true when it is gone (ADR 0050).
+No foreign keys: an increment is written with the work it counts and must not be refused, and what a queue has done
+stays true when it is gone (ADR 0050).
 """
 
 from __future__ import annotations

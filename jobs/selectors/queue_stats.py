@@ -1,4 +1,4 @@
-"""How queues are now, as the leader counted them last: the answer for autoscalers and for /metrics. No job is counted here."""
+"""How queues are now, as the leader counted them last: for autoscalers and /metrics. No job is counted here."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class QueueNames:
         self._paths: dict[str, str] = {}
 
     def of(self, queue_ids: Sequence[str]) -> list[str]:
-        """The path of each; one query if one of them is new. "unknown" if there is no answer: what was claimed must not be lost for a label."""
+        """The path of each; one query if one is new, "unknown" without an answer: no claim is lost for a label."""
         unknown = {id_ for id_ in queue_ids if id_ not in self._paths}
         if unknown:
             with contextlib.suppress(DatabaseError, InterfaceError):  # the next round trip will notice
