@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import shutil
+import tempfile
 from typing import Any
 
 from scheduler_project import env
@@ -37,3 +39,20 @@ def post_worker_init(worker: Any) -> None:
         the_hub().close()
 
     _goodbyes.add(worker.loop.create_task(say_goodbye()))
+
+
+def on_starting(server: Any) -> None:
+    """Metrics of all web workers meet in a folder of this start alone; set here: no other process may write there."""
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="punctual-metrics-")
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    """A worker that is gone has no gauges; its counters stay."""
+    from prometheus_client import multiprocess  # not before the folder is set: the library looks once, at its import
+
+    multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+
+
+def on_exit(server: Any) -> None:
+    """Leave nothing behind."""
+    shutil.rmtree(os.environ.get("PROMETHEUS_MULTIPROC_DIR", ""), ignore_errors=True)

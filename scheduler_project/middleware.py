@@ -12,6 +12,7 @@ from scheduler_project.health import healthz, readyz
 from scheduler_project.lib.database import drop_broken_connection
 from scheduler_project.lib.ids import uuid7
 from scheduler_project.lib.rest.errors import is_outage
+from scheduler_project.metrics_view import metrics
 from scheduler_project.views import database_down
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
@@ -40,11 +41,11 @@ class RequestIdMiddleware:
 
 
 class ProbeMiddleware:
-    """Answers /healthz and /readyz before anything looks at the host: probes name hosts that are not ours."""
+    """Answers /healthz, /readyz and /metrics before anything looks at the host: probes name hosts that are not ours."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self._get_response = get_response
-        self._probes = {"/healthz": healthz, "/readyz": readyz}
+        self._probes = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """A probe's answer, or whatever comes after this."""

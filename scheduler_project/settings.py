@@ -28,6 +28,8 @@ JWT_SECRET = env.secret("JWT_SECRET", development="development-only-" + "y" * 40
 API_HOST = env.text("API_HOST", "0.0.0.0")  # noqa: S104 - the specification's default
 API_PORT = env.integer("API_PORT", 3000, at_least=1, at_most=65_535)
 METRICS_PORT = env.integer("METRICS_PORT", 9001, at_least=0, at_most=65_535)
+#: If set, /metrics of the web answers only to requests that bear it.
+METRICS_TOKEN = env.text("METRICS_TOKEN")
 ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", ["*"] if not IS_PRODUCTION else ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.names("TRUSTED_ORIGINS")
 

@@ -13,6 +13,7 @@ from jobs.api import (
     preview,
     remote,
     schedules,
+    stats,
     system,
     workers,
 )
@@ -49,6 +50,7 @@ urlpatterns = [
     path("circuit-breakers/<uuid:breaker_id>", breakers.BreakerView.as_view(), name="breaker"),
     path("circuit-breakers/<uuid:breaker_id>/reset", breakers.ResetView.as_view(), name="reset_breaker"),
     path("metrics/system", system.SystemView.as_view(), name="system"),
+    path("stats/queues", stats.QueueStatsView.as_view(), name="queue_stats"),
     path("worker/claim", remote.ClaimView.as_view(), name="worker_claim"),
     path("worker/heartbeat", remote.HeartbeatView.as_view(), name="worker_heartbeat"),
     path("worker/finish", remote.FinishView.as_view(), name="worker_finish"),

@@ -47,6 +47,8 @@ def api(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
         statements = (_commits(scratch) - before) / ROUNDS
         say(f"{ROUNDS} lists of 50")
         lists = client.times("GET", f"/api/jobs?queue_id={queue_id}&limit=50", None, ROUNDS)
+        say(f"{ROUNDS} times what an autoscaler asks")
+        stats = client.times("GET", "/api/stats/queues", None, ROUNDS)
     finally:
         web.terminate()
         web.wait(30)
@@ -55,6 +57,7 @@ def api(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
         Figure("submit_statements", statements, "", 3.1, is_most=True),
         Figure("list_50_p50", statistics.median(lists), "ms", 30.0, is_most=True),
         Figure("list_50_p95", statistics.quantiles(lists, n=20)[-1], "ms"),
+        Figure("stats_queues_p50", statistics.median(stats), "ms", 5.0, is_most=True),
     ]
 
 

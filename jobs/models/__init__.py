@@ -10,6 +10,7 @@ from jobs.models.job import Job
 from jobs.models.operation import Operation
 from jobs.models.remote import WorkerClaim
 from jobs.models.scheduled_job import ScheduledJob, ScheduleFire
+from jobs.models.statistics import JobStat, JobStatDelta, QueueStat
 from jobs.models.worker import LeaderTerm, Worker, WorkerHeartbeat
 
 __all__ = [
@@ -21,8 +22,11 @@ __all__ = [
     "JobDependency",
     "JobExecution",
     "JobLog",
+    "JobStat",
+    "JobStatDelta",
     "LeaderTerm",
     "Operation",
+    "QueueStat",
     "ScheduleFire",
     "ScheduledJob",
     "Worker",

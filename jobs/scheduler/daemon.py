@@ -10,8 +10,21 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from prometheus_client import start_http_server
 
+from jobs import metrics
 from jobs.hints import CHANNEL, DUE, QUIET_S
-from jobs.scheduler.duties import batches, circuits, cron, operations, partitions, promote, reap, retain, tidy, workers
+from jobs.scheduler.duties import (
+    batches,
+    circuits,
+    cron,
+    operations,
+    partitions,
+    promote,
+    reap,
+    retain,
+    statistics,
+    tidy,
+    workers,
+)
 from jobs.scheduler.duties.base import Duty
 from jobs.scheduler.leader import Leadership
 from scheduler_project.lib import logs
@@ -57,6 +70,7 @@ def duties_of(config: SchedulerConfig) -> list[Duty]:
         operations.duty(config.poll_s),
         reap.duty(config.reap_s),
         workers.duty(min(10.0, config.silent_s / 3), config.silent_s),
+        statistics.duty(1.0),
         partitions.duty(3600.0),
         retain.duty(600.0),
         tidy.duty(60.0),
@@ -83,6 +97,7 @@ class Daemon:
 
     def run(self) -> None:
         """Lead or stand by until told to stop."""
+        metrics.LISTENING.set_function(lambda: int(self._listener is not None and self._listener.is_listening))
         if self._config.metrics_port:
             start_http_server(self._config.metrics_port)
         if self._listener:
@@ -139,12 +154,16 @@ class Daemon:
     def _do(self, duty: Duty) -> None:
         """One round of a duty; its failure is its own, unless the session is gone."""
         next_s: float | None = None
+        began = time.monotonic()
+        metrics.LAG.set(max(0.0, began - self._due.get(duty.name, began)) if self._due.get(duty.name) else 0.0)
         try:
             next_s = duty.run()
         except Exception as error:  # boundary: a failing duty never stops another
             if session() is None:
                 raise InterfaceError(str(error)) from error
+            metrics.DUTY_FAILURES.labels(duty.name).inc()
             log.exception("duty_failed", duty=duty.name, error=str(error))
+        metrics.DUTY_S.labels(duty.name).observe(time.monotonic() - began)
         self._due[duty.name] = time.monotonic() + (duty.every_s if next_s is None else next_s)
 
     def _hear(self, kind: str, _subject: str) -> None:

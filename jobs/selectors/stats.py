@@ -1,16 +1,20 @@
-"""How much work there is. Finished jobs are never counted here: there is no end to them."""
+"""How much work there is, and what was done when. Finished jobs are never counted: what they add up to is kept."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
 from uuid import UUID
 
 from django.db.models import Count, QuerySet, Value
 
 from dlq.models import DeadLetter
-from jobs.models import Job
+from jobs.histogram import added, percentile_ms
+from jobs.models import Job, JobStat
+from jobs.selectors.queue_stats import QueueNow, queues_now
 from jobs.states import JobStatus
 
 DEAD_LETTERS = "dead_letter"
@@ -46,3 +50,87 @@ def empty_depth() -> dict[str, int]:
 
 def _counted(jobs: QuerySet[Job]) -> QuerySet[Job, Any]:
     return jobs.order_by().values("queue_id", "status").annotate(n=Count("*")).values_list("queue_id", "status", "n")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What was done in one minute, hour or day that began at ``at``; waits and runs as histograms (jobs.histogram)."""
+
+    at: datetime
+    created: int
+    started: int
+    completed: int
+    failed: int
+    retried: int
+    dead: int
+    cancelled: int
+    expired: int
+    waits: list[int]
+    runs: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """Milliseconds; None if nothing ran."""
+
+    p50: float | None
+    p95: float | None
+    p99: float | None
+
+    @classmethod
+    def of(cls, histogram: Sequence[int]) -> Percentiles:
+        """Read from a histogram, or from the sum of several."""
+        return cls(*(percentile_ms(histogram, share) for share in (0.5, 0.95, 0.99)))
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From ``start`` up to, without, ``end``, in steps of a minute (kept 48 hours), hour (90 days) or day (2 years)."""
+
+    start: datetime
+    end: datetime
+    grain: Literal["minute", "hour", "day"] = "minute"
+
+
+def series(project_id: UUID, span: Range, *, queue_id: UUID | None = None, job_type: str | None = None) -> list[Point]:
+    """One point for each step in which something was done, the oldest first. One query on the sums."""
+    by_step: defaultdict[datetime, list[JobStat]] = defaultdict(list)
+    for row in _sums(project_id, span, queue_id, job_type).order_by("at"):
+        by_step[row.at].append(row)
+    return [_point(at, rows) for at, rows in by_step.items()]
+
+
+def percentiles(points: Sequence[Point]) -> tuple[Percentiles, Percentiles]:
+    """Of the wait and of the run, over all these points."""
+    return (
+        Percentiles.of(added([point.waits for point in points])),
+        Percentiles.of(added([point.runs for point in points])),
+    )
+
+
+def top_job_types(project_id: UUID, span: Range, *, limit: int = 10) -> list[tuple[str, Point]]:
+    """The types with the most starts in the whole span, each with its sum. One query on the sums."""
+    by_type: defaultdict[str, list[JobStat]] = defaultdict(list)
+    for row in _sums(project_id, span, None, None):
+        by_type[row.job_type].append(row)
+    found = [(job_type, _point(span.start, rows)) for job_type, rows in by_type.items()]
+    return sorted(found, key=lambda item: (-item[1].started, item[0]))[:limit]
+
+
+def snapshot(project_id: UUID) -> list[QueueNow]:
+    """The project's queues as the leader counted them last."""
+    return queues_now([project_id])
+
+
+def _sums(project_id: UUID, span: Range, queue_id: UUID | None, job_type: str | None) -> QuerySet[JobStat]:
+    rows = JobStat.objects.filter(project_id=project_id, grain=span.grain, at__gte=span.start, at__lt=span.end)
+    if queue_id is not None:
+        rows = rows.filter(queue_id=queue_id)
+    return rows if job_type is None else rows.filter(job_type=job_type)
+
+
+def _point(at: datetime, rows: Sequence[JobStat]) -> Point:
+    names = ("created", "started", "completed", "failed", "retried", "dead", "cancelled", "expired")
+    counts = {name: sum(getattr(row, name) for row in rows) for name in names}
+    waits, runs = added([row.wait_histogram for row in rows]), added([row.run_histogram for row in rows])
+    return Point(at, **counts, waits=waits, runs=runs)

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import JSONField, Value
 
 from jobs.cron import CronError, parse, zone_of
 from jobs.events import SCHEDULE, tell
@@ -188,6 +189,9 @@ def _save(schedule: ScheduledJob) -> None:
     message = f"the project has a schedule named {schedule.name!r}"
     taken = Conflict(f"name: {message}", [FieldError("name", message)])
     with refusals({"scheduled_jobs_name_in_project": taken, "scheduled_jobs_retry_policy_in_project": _FOREIGN_POLICY}):
+        if schedule.payload_template is None:  # JSON's null, as a job's payload may be; the column itself never is
+            schedule.payload_template = Value(None, JSONField())
         schedule.save()
+    schedule.refresh_from_db(fields=["payload_template"])
     tell(SCHEDULE, schedule.project_id, schedule.pk, "changed")
     hint(DUE)

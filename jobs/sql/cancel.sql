@@ -10,7 +10,7 @@ with chosen as materialized (
        and status in ('scheduled', 'queued', 'claimed', 'running')
      order by id
        for no key update
-)
+), cancelled as (
 update jobs as job
    set status              = case when job.status in ('scheduled', 'queued') then 'cancelled' else job.status end,
        completed_at        = case when job.status in ('scheduled', 'queued') then statement_timestamp() end,
@@ -20,4 +20,12 @@ update jobs as job
        updated_at          = statement_timestamp()
   from chosen
  where job.id = chosen.id
-returning job.id::text, job.status;
+returning job.id::text, job.project_id, job.queue_id, job.job_type, job.status
+), counted as (
+    insert into job_stat_deltas (project_id, queue_id, job_type, at, cancelled)
+    select project_id, queue_id, job_type, statement_timestamp(), count(*)
+      from cancelled
+     where status = 'cancelled'
+     group by project_id, queue_id, job_type
+)
+select id, status from cancelled;

@@ -1,4 +1,4 @@
--- settle.sql: end attempts: the jobs' next status, the history, the dead letters, in one statement
+-- settle.sql: end attempts: next status, history, dead letters and increments of the statistics, in one statement
 -- params   arrays of one length: ids, tokens, statuses (next one), outcomes (of the attempt; null = never begun, no
 --          history), used (0 or 1 attempt), delays_s (for scheduled), results, errors, stacks, reasons (of a dead
 --          letter), claimed_ats, ran_ms (null = unknown), ago_ms (since the handler ended), worker_ids
@@ -33,7 +33,7 @@ with ended as (
      where job.id = verdict.id
        and job.lease_token = verdict.token
     returning job.id, job.project_id, job.queue_id, job.job_type, job.status, job.attempt_count, job.fencing_number,
-              job.has_dependants, job.result, job.error_message,
+              job.has_dependants, job.run_at, job.result, job.error_message,
               case when job.status = 'dead_letter' then job.payload end as payload,
               verdict.token, verdict.outcome, verdict.used, verdict.stack, verdict.reason, verdict.claimed_at,
               verdict.ran_ms, verdict.worker_id,
@@ -55,6 +55,23 @@ with ended as (
            statement_timestamp(), false
       from ended
      where status = 'dead_letter'
+), counted as (
+    -- Of an attempt that is retried nobody knows any more how long it waited: its run_at is the next one's.
+    insert into job_stat_deltas (project_id, queue_id, job_type, at, started, completed, failed, retried, dead,
+                                 cancelled, expired, waits_ms, runs_ms)
+    select project_id, queue_id, job_type, statement_timestamp(), count(outcome),
+           count(*) filter (where outcome = 'completed'),
+           count(*) filter (where outcome = 'failed'),
+           count(*) filter (where outcome in ('failed', 'lost') and status in ('scheduled', 'queued')),
+           count(*) filter (where status = 'dead_letter'),
+           count(*) filter (where status = 'cancelled'),
+           count(*) filter (where outcome = 'lost'),
+           array_agg(extract(epoch from claimed_at - run_at)::float8 * 1000)
+               filter (where outcome is not null and status <> 'scheduled'),
+           array_agg(ran_ms) filter (where ran_ms is not null)
+      from ended
+     group by project_id, queue_id, job_type
+    having count(outcome) > 0 or bool_or(status in ('cancelled', 'dead_letter'))
 )
 select id::text, status, token::text
   from ended

@@ -1,8 +1,9 @@
--- submit.sql: insert new jobs, as queued or, if their time is to come or they must wait for another, as scheduled
+-- submit.sql: insert new jobs and count them, as queued or, if their time is to come or they must wait for another, as scheduled
 -- params   one array per column, all of one length; run_ats null means delay_s seconds from now (0 = at once)
 -- returns  id, status, run_at, created_at    without the rows whose idempotency key was taken already
 -- locks    none but the new rows; waits for a running submission of the same key
 -- index    jobs_idempotency_key decides which of two is the first
+with inserted as (
 insert into jobs (id, project_id, queue_id, job_type, payload, priority, status, run_at, idempotency_key,
                   retry_policy_id, max_attempts_override, scheduled_job_id, batch_id, trace_id, is_blocked,
                   has_dependants, concurrency_key, circuit, created_at, updated_at)
@@ -22,4 +23,11 @@ select item.id, item.project_id, item.queue_id, item.job_type, item.payload::jso
  cross join lateral (
        select coalesce(item.run_at, statement_timestamp() + make_interval(secs => item.delay_s)) as at) as due
     on conflict (project_id, queue_id, idempotency_key) where idempotency_key is not null do nothing
-returning id, status, run_at, created_at;
+returning id, project_id, queue_id, job_type, status, run_at, created_at
+), counted as (
+    insert into job_stat_deltas (project_id, queue_id, job_type, at, created)
+    select project_id, queue_id, job_type, statement_timestamp(), count(*)
+      from inserted
+     group by project_id, queue_id, job_type
+)
+select id, status, run_at, created_at from inserted;

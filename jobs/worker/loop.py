@@ -23,6 +23,7 @@ from jobs.lifecycle.exchange import Handover, Takeaway, exchange
 from jobs.lifecycle.settle import wake_for_given_back
 from jobs.worker.announcer import Announcer, changes_of
 from jobs.worker.config import WorkerConfig
+from jobs.worker.names import QueueNames
 from jobs.worker.outbox import Outbox
 from jobs.worker.pool import Pool
 from jobs.worker.rates import Rates
@@ -60,7 +61,7 @@ class Loop:
         self._config, self._worker_id, self._types, self._outbox = config, worker_id, types, outbox
         self.pool: Pool  # set by the runtime: the pool's executor needs this loop first
         self.announcer: Announcer | None = None
-        self._roster, self._rates = Roster(), Rates()
+        self._roster, self._rates, self._names = Roster(), Rates(), QueueNames()
         self._wake = threading.Event()
         self._endings: deque[Ending] = deque()
         self._first_ending_at = 0.0
@@ -210,7 +211,10 @@ class Loop:
 
     def _exchange(self, handover: Handover) -> None:
         try:
+            began = time.monotonic()
             takeaway = exchange(handover)
+            if handover.claim:
+                metrics.CLAIM_S.observe(time.monotonic() - began)
         except Exception as error:  # boundary: what is in hand must not be forgotten, whatever went wrong
             self._put_back(handover)
             if not is_its_own_fault(error):
@@ -319,7 +323,7 @@ class Loop:
         if not leases:
             return
         self._in_hand.update((lease.token, lease) for lease in leases)
-        metrics.CLAIMED.inc(len(leases))
+        metrics.count_claimed(self._worker_id, self._names.of([lease.queue_id for lease in leases]))
         if self._config.mode == "once":
             self._is_claiming = False
         self.pool.take(leases)

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import OperationalError
 from prometheus_client import start_http_server
 
+from jobs import metrics
 from jobs.decisions import Cancelled, Interrupted
 from jobs.handlers.base import Stopped
 from jobs.handlers.registry import discover, known_types
@@ -74,8 +75,7 @@ class Runtime:
     def run(self) -> None:
         """Work until told to stop, then drain."""
         sys.setswitchinterval(SWITCH_S)
-        if self._config.metrics_port:
-            start_http_server(self._config.metrics_port)
+        self._serve_metrics()
         self._heartbeat.start()
         if self._listener:
             self._listener.start()
@@ -93,6 +93,14 @@ class Runtime:
         sys.stderr.flush()
         # Handlers that heard nothing still sit in daemon threads; their leases are given back, nothing waits for them.
         os._exit(code)
+
+    def _serve_metrics(self) -> None:
+        """Gauges are read when they are asked for: nothing is kept up to date for a scrape that may never come."""
+        metrics.WORKER_UP.labels(str(self._worker_id)).set(1)
+        metrics.ACTIVE.labels(str(self._worker_id)).set_function(lambda: self._pool.busy)
+        metrics.LISTENING.set_function(lambda: int(self._listener is not None and self._listener.is_listening))
+        if self._config.metrics_port:
+            start_http_server(self._config.metrics_port)
 
     def _drain(self) -> None:
         """Stop claiming, give back what has not begun, wait the grace, interrupt, give back, deregister."""

@@ -97,6 +97,7 @@ WALK = {
     ("POST", "batches/<batch_id>/close"): SUBMITS,
     ("POST", "batches/<batch_id>/cancel"): SUBMITS.replace("200", "202"),
     ("GET", "metrics/system"): PERSONS_LIST,
+    ("GET", "stats/queues"): ANYBODYS_LIST,
     ("GET", "audit"): ADMINS,
     ("POST", "ws-tickets"): "401 201 201 201 201 201  401 201 201 201 201",
     ("GET", "organizations/<org_id>/members"): "401 404 200 200 200 200  401 403 403 403 403",

@@ -46,7 +46,7 @@ def test_a_job_is_followed_from_its_submission_to_its_end(committed_queue: Queue
         socket.settled()
         job = make_job(committed_queue)
 
-        assert socket.statuses_until(job.pk, "completed") == ["queued", "running", "completed"]
+        assert socket.statuses_until(job.pk, "completed") == ["queued", "claimed", "completed"]
         told = socket.seen[-1]
         assert (told["type"], told["project"], told["queue"]) == (
             "job", str(committed_queue.project_id), str(committed_queue.pk),

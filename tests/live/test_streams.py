@@ -61,7 +61,7 @@ def test_the_stream_tells_what_the_socket_tells(committed_queue: Queue, unused_p
         seen = [next(told) for _ in range(3)]
 
         assert [(event["job"], event["status"]) for event in seen] == [
-            (str(job.pk), status) for status in ("queued", "running", "completed")
+            (str(job.pk), status) for status in ("queued", "claimed", "completed")
         ]
 
 

@@ -295,6 +295,14 @@ def test_bad_setting_is_refused_naming_its_field(queue: Queue, settings: dict[st
     assert not ScheduledJob.objects.exists()
 
 
+def test_a_template_may_be_null_as_a_payload_may(queue: Queue) -> None:
+    schedule = make_schedule(queue, payload_template=None)
+
+    assert schedule.payload_template is None
+    assert ScheduledJob.objects.get(pk=schedule.pk).payload_template is None
+    assert Job.objects.get(pk=schedules.trigger(schedule.pk)).payload is None
+
+
 def test_name_is_unique_in_its_project_and_a_queue_of_another_project_is_refused(queue: Queue) -> None:
     schedule = make_schedule(queue)
 
