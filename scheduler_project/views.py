@@ -52,7 +52,9 @@ def database_down(request: HttpRequest, error: Exception) -> HttpResponse:
     if _is_api(request):
         answer = _envelope(503, DOWN)
     else:
-        answer = error_page(request, 503, "The database does not answer", "Jobs wait and nothing is lost. Try again soon.")
+        answer = error_page(
+            request, 503, "The database does not answer", "Jobs wait and nothing is lost. Try again soon."
+        )
     answer["Retry-After"] = str(RETRY_AFTER_S)
     answer._has_been_logged = True  # type: ignore[attr-defined] # Django would log it again
     return answer

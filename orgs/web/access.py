@@ -72,7 +72,9 @@ def may(request: HttpRequest, role: Role) -> bool:
 def too_low(request: HttpRequest, needs: Role, own: Role) -> HttpResponse:
     """The 403 that says which role is needed."""
     text = f"This needs the role {needs.label.lower()}; yours is {own.label.lower()}. An owner can change it."
-    return render(request, "shared/error.html", {"status": 403, "title": "Not with your role", "text": text}, status=403)
+    return render(
+        request, "shared/error.html", {"status": 403, "title": "Not with your role", "text": text}, status=403
+    )
 
 
 def _resolve(request: HttpRequest, org_slug: str, project_slug: str) -> MemberRequest:
@@ -93,4 +95,3 @@ def _resolve(request: HttpRequest, org_slug: str, project_slug: str) -> MemberRe
     member.organization = row.organization if project_slug else row
     member.role, member.now = Role(row.actor_role), row.now
     return member
-

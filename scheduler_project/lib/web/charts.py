@@ -53,7 +53,9 @@ def stacked_bars(title: str, labels: Sequence[str], series: Sequence[Series], un
             if value:
                 y -= height
                 x = f"{LEFT + i * step + step * 0.1:.1f}"
-                bars.append((css, x, f"{y:.1f}", f"{step * 0.8:.1f}", f"{height:.1f}", f"{label}: {number(value)} {name}"))
+                bars.append(
+                    (css, x, f"{y:.1f}", f"{step * 0.8:.1f}", f"{height:.1f}", f"{label}: {number(value)} {name}")
+                )
     drawn = format_html_join(
         "", '<rect class="bar {}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>', bars
     )
@@ -122,9 +124,7 @@ def _ticks(labels: Sequence[str]) -> SafeString:
     places = sorted({0, len(labels) // 3, 2 * len(labels) // 3, len(labels) - 1})
     step = (WIDTH - LEFT - RIGHT) / len(labels)
     ends = {0: "start", len(labels) - 1: "end"}
-    ticks = (
-        (f"{LEFT + (i + 0.5) * step:.1f}", str(HEIGHT - 6), ends.get(i, "middle"), labels[i]) for i in places
-    )
+    ticks = ((f"{LEFT + (i + 0.5) * step:.1f}", str(HEIGHT - 6), ends.get(i, "middle"), labels[i]) for i in places)
     return format_html_join("", '<text class="tick" x="{}" y="{}" text-anchor="{}">{}</text>', ticks)
 
 
@@ -149,4 +149,6 @@ def _round_up(value: float) -> float:
         scale *= 10
     while scale > value > 0 and scale > 0.01:
         scale /= 10
-    return next((scale * m for m in (1, 2, 4, 5, 6, 8, 10) if scale * m >= value and value > 0), 1.0 if value <= 0 else value)
+    return next(
+        (scale * m for m in (1, 2, 4, 5, 6, 8, 10) if scale * m >= value and value > 0), 1.0 if value <= 0 else value
+    )

@@ -21,7 +21,9 @@ def json_tree(value: Any, is_secret: re.Pattern[str] = SECRET) -> SafeString:
     text = json.dumps(masked(value, is_secret), ensure_ascii=False, indent=2)
     if len(text) > MAX_BYTES:
         note = f"Shown are the first {MAX_BYTES // 1024} KiB of {len(text) // 1024:,} KiB."
-        return format_html('<pre class="code" dir="ltr">{}</pre><p class="note">{}</p>', harmless(text, MAX_BYTES), note)
+        return format_html(
+            '<pre class="code" dir="ltr">{}</pre><p class="note">{}</p>', harmless(text, MAX_BYTES), note
+        )
     return format_html('<div class="json" dir="ltr">{}</div>', _node(masked(value, is_secret), 0, [MAX_NODES]))
 
 

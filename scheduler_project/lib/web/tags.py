@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django import template
 from django.contrib.messages.storage.base import Message
 from django.templatetags.static import static
+from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -125,3 +127,19 @@ def undo_of(message: Message) -> dict[str, Any] | None:
 def words(value: str) -> list[str]:
     """The words of a text, to loop over."""
     return value.split()
+
+
+@register.simple_tag(takes_context=True)
+def page_url(context: template.Context, name: str, arg: str = "") -> str:
+    """The path of a page of the project by its url name; empty while there is no such page."""
+    slugs = [context["organization"].slug, context["project"].slug]
+    try:
+        return reverse(name, args=[*slugs, arg] if arg else slugs)
+    except NoReverseMatch:
+        return ""
+
+
+@register.simple_tag
+def total(counts: Mapping[str, int], names: str) -> str:
+    """The sum of some of the counts."""
+    return durations.number(sum(counts.get(name, 0) for name in names.split()))
