@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
-from django.db.models import IntegerField, Min, Q, Subquery
+from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left
 
 from dlq.models import DeadLetter
@@ -63,6 +63,7 @@ class History:
     wait: dict[str, list[float | None]] = field(default_factory=dict)
     run: dict[str, list[float | None]] = field(default_factory=dict)
     failing: list[Failing] = field(default_factory=list)
+    by_type: dict[str, Counter[str]] = field(default_factory=dict)
     is_cut: bool = False
 
 
@@ -117,7 +118,7 @@ def nav_counts(project_id: UUID) -> dict[str, int]:
 
 def project_now(project: Project, now: datetime) -> Now:
     """Queues with their depth and age, live workers, schedules by their next time, and what needs attention."""
-    found = Queue.objects.filter(project=project, deleted_at=None).order_by("-is_paused", "name")
+    found = with_oldest(Queue.objects.filter(project=project, deleted_at=None)).order_by("-is_paused", "name")
     workers = list(_alive(project.pk).order_by("hostname", "pid")[:MOST_WORKERS])
     queues = queues_now(project, list(found[:MOST_QUEUES]), workers, now)
     due = ScheduledJob.objects.filter(project=project, is_active=True).defer("payload_template")
@@ -129,24 +130,32 @@ def project_now(project: Project, now: datetime) -> Now:
     for row in queues:
         total.update(row.depth)
     ages = [row.oldest_s for row in queues if row.oldest_s is not None]
-    capacity = sum(worker.max_concurrency for worker in workers)
+    capacity = sum(worker.max_concurrency for worker in workers if _reports(worker, now))
     attention = [*_of_queues(queues), *_of_schedules(schedules, now), *_of_system(leader, total, workers, now)]
     attention.sort(key=lambda row: not row.is_bad)
     return Now(queues, workers, schedules, leader, total, capacity, max(ages, default=None), attention)
 
 
+def with_oldest(queues: QuerySet[Queue]) -> QuerySet[Queue]:
+    """Each with the due time of its oldest ready job as ``oldest_at``."""
+    ready = Job.objects.filter(queue_id=OuterRef("pk"), status=JobStatus.QUEUED.value).order_by("run_at")
+    return cast("QuerySet[Queue]", queues.annotate(oldest_at=Subquery(ready.values("run_at")[:1])))
+
+
 def queues_now(project: Project, queues: Sequence[Queue], workers: Sequence[Worker], now: datetime) -> list[QueueNow]:
-    """Depth, age of the oldest ready job, and whether a live worker serves it; two statements."""
+    """Depth, age of the oldest ready job, and whether a live worker serves it; one statement.
+
+    Args:
+        queues: read through ``with_oldest``.
+    """
     ids = [queue.pk for queue in queues]
     depths = depths_of(ids)
-    ready = Job.objects.filter(queue_id__in=ids, status=JobStatus.QUEUED.value).order_by()
-    oldest = dict(ready.values_list("queue_id").annotate(at=Min("run_at")))
     rows = []
     for queue in queues:
-        at = oldest.get(queue.pk)
+        at: datetime | None = queue.oldest_at  # type: ignore[attr-defined] # of with_oldest
         age = None if at is None else max(0.0, (now - at).total_seconds())
         path = f"{project.organization.slug}/{project.slug}/{queue.name}"
-        served = any(w.status == "active" and serves(w, path) for w in workers)
+        served = any(w.status == "active" and _reports(w, now) and serves(w, path) for w in workers)
         rows.append(QueueNow(queue, depths[queue.pk], age, served, at))
     return rows
 
@@ -185,6 +194,7 @@ def history(project_id: UUID, now: datetime, range_name: str, queue_id: UUID | N
     runs: dict[int, list[float]] = defaultdict(list)
     errors: dict[tuple[str, str], list[datetime]] = defaultdict(list)
     for status, claimed, finished, ran_ms, job_type, run_at, attempts, error in ends[:MOST_ENDS]:
+        found.by_type.setdefault(job_type, Counter())["failed" if status in _BAD else status] += 1
         i = min(count - 1, max(0, int((finished - since).total_seconds() / step)))
         if status in _BAD:
             found.failed[i] += 1
@@ -214,6 +224,10 @@ def _percentiles(values: dict[int, list[float]], count: int) -> dict[str, list[f
 def _alive(project_id: UUID) -> Any:
     seen = Q(project=None) | Q(project=project_id)
     return Worker.objects.filter(seen, status__in=[Worker.Status.ACTIVE, Worker.Status.DRAINING])
+
+
+def _reports(worker: Worker, now: datetime) -> bool:
+    return (now - worker.last_seen_at).total_seconds() <= LEADER_SILENT_S
 
 
 def _of_queues(rows: Sequence[QueueNow]) -> list[Attention]:
@@ -251,10 +265,12 @@ def _of_system(
         found.append(Attention("No scheduler leads: nothing due is queued", None, "workers", is_bad=True))
     if not workers:
         found.append(Attention("No worker is alive: nothing runs", None, "workers", is_bad=True))
-    silent = [w for w in workers if (now - w.last_seen_at).total_seconds() > LEADER_SILENT_S]
+    silent = [w for w in workers if not _reports(w, now)]
     for worker in silent[:10]:
         text = f"{worker.hostname}:{worker.pid} does not report; its jobs return when their leases end"
         found.append(Attention(text, worker.last_seen_at, "workers", is_bad=True))
     if total["dead_letter"]:
-        found.append(Attention(f"{total['dead_letter']:,} dead letters wait for a decision", None, "dead_letter"))
+        n = total["dead_letter"]
+        text = f"{n:,} dead letter{'s wait' if n > 1 else ' waits'} for a decision"
+        found.append(Attention(text, None, "dead_letter"))
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -88,10 +90,8 @@ def jump(request: MemberRequest) -> HttpResponse:
         items += [(reverse("queue", args=[*slugs, q.pk]), "queues", q.name, "queue") for q in queues[:MOST_SUGGESTED]]
     job_id = id_or_none(text)
     if job_id and Job.objects.filter(pk=job_id, project=request.project).exists():
-        try:
+        with contextlib.suppress(NoReverseMatch):
             items.insert(0, (reverse("job", args=[*slugs, job_id]), "jobs", str(job_id), "job"))
-        except NoReverseMatch:
-            pass
     return render(request, "jobs/_jump.html", {"items": items, "text": text})
 
 

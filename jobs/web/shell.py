@@ -25,7 +25,7 @@ class Item(NamedTuple):
     name: str
     label: str
     key: str
-    count: int | None
+    amount: int | None
     url: str
 
 

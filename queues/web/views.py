@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.hints import WORK, hint
-from jobs.selectors.dashboard import RANGES, alive_workers, history, queues_now, serves
-from jobs.selectors.queue_detail import next_up, types_of
+from jobs.selectors.dashboard import RANGES, alive_workers, history, queues_now, serves, with_oldest
+from jobs.selectors.queue_detail import next_up
 from jobs.services.closing import delete_queue
 from jobs.services.operations import NewOperation, prepare, start
 from orgs.audit import deed
@@ -20,7 +20,6 @@ from orgs.models import Role
 from orgs.selectors import list_audit
 from orgs.web.access import MemberRequest, member_view
 from queues.models import Queue
-from queues.selectors import get_queue
 from queues.services import create_queue, locked, pause_queue, resume_queue, update_queue
 from queues.web.forms import QueueForm, seal_of, values_of
 from scheduler_project.lib.errors import DomainError, NotFound
@@ -39,7 +38,7 @@ WAITING = ("queued", "scheduled")
 @require_safe
 @member_view()
 def queues(request: MemberRequest) -> HttpResponse:
-    found = Queue.objects.filter(project=request.project, deleted_at=None).order_by("-id")
+    found = with_oldest(Queue.objects.filter(project=request.project, deleted_at=None)).order_by("-id")
     wanted = request.GET.get("q", "").strip()[:100]
     if wanted:
         found = found.filter(name__icontains=wanted)
@@ -194,8 +193,8 @@ def _show(
         "ranges": RANGES,
         "workers": [worker for worker in workers if serves(worker, path)],
         "past": past,
-        "next_up": next_up(found, row, request.now),
-        "types": types_of(found.pk),
+        "next_up": next_up(found, row),
+        "types": sorted(past.by_type.items(), key=lambda item: -item[1].total())[:20],
         "form": form or QueueForm(request.project.pk, initial=values_of(found)),
         "is_editing": form is not None,
         "problem": problem,
@@ -208,8 +207,8 @@ def _show(
 
 def _get(request: MemberRequest, queue_id: UUID) -> Queue:
     """The queue of this very project; the role was checked before."""
-    found = get_queue(request.actor, queue_id, needs=Role.VIEWER)
-    if found.project_id != request.project.pk:
+    found = with_oldest(Queue.objects.filter(project=request.project, pk=queue_id, deleted_at=None)).first()
+    if found is None:
         raise NotFound("There is no such queue.")
     return found
 

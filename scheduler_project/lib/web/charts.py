@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from scheduler_project.lib.web.durations import number
+from scheduler_project.lib.web.durations import duration, number
 
 Series = tuple[str, str, Sequence[float | None]]
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 170, 44, 8, 8, 22
@@ -99,7 +99,8 @@ def _figure(title: str, labels: Sequence[str], series: Sequence[Series], drawn: 
     return format_html(
         '<figure class="chart"><figcaption><span>{}</span><ul class="legend">{}</ul></figcaption>'
         '<svg viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>'
-        '<details class="as-table"><summary>As table</summary><div class="scroller" tabindex="0" role="region" aria-label="{}">'
+        '<details class="as-table"><summary>As table</summary>'
+        '<div class="scroller" tabindex="0" role="region" aria-label="{}">'
         '<table><thead><tr><th scope="col">Time</th>{}</tr></thead><tbody>{}</tbody></table></div></details></figure>',
         title, keys, WIDTH, HEIGHT, title, f"{title}{f', in {unit}' if unit else ''}", drawn, title, heads, rows,
     )  # fmt: skip
@@ -109,13 +110,18 @@ def _grid(top: float, unit: str) -> SafeString:
     lines = []
     for part in (0.0, 0.5, 1.0):
         y = f"{HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM):.1f}"
-        text = f"{number(top * part)}{f' {unit}' if unit else ''}" if part else "0"
+        text = _with_unit(top * part, unit) if part else "0"
         lines.append((str(LEFT), str(WIDTH - RIGHT), y, y, str(LEFT - 6), f"{float(y) + 3.5:.1f}", text))
     return format_html_join(
         "",
-        '<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/><text class="tick" x="{}" y="{}" text-anchor="end">{}</text>',
+        '<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>'
+        '<text class="tick" x="{}" y="{}" text-anchor="end">{}</text>',
         lines,
     )
+
+
+def _with_unit(value: float, unit: str) -> str:
+    return duration(value / 1000) if unit == "ms" else f"{number(value)} {unit}".strip()
 
 
 def _ticks(labels: Sequence[str]) -> SafeString:

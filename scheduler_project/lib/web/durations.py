@@ -6,7 +6,7 @@ from __future__ import annotations
 def duration(seconds: float | None) -> str:
     """850 ms, 12.4 s, 3 m 12 s, 2 h 05 m, 4 d 3 h; never negative."""
     if seconds is None:
-        return "–"
+        return "\u2013"
     s = max(0.0, float(seconds))
     if s < 1:
         return f"{s * 1000:.0f} ms"
@@ -23,5 +23,5 @@ def duration(seconds: float | None) -> str:
 def number(value: float | None) -> str:
     """12,431; a thin space would not be found by a search."""
     if value is None:
-        return "–"
+        return "\u2013"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"

@@ -48,7 +48,7 @@ def state(name: str, word: str = "") -> SafeString:
 def when(moment: datetime | None, now: datetime | None = None) -> SafeString:
     """A time: the viewer's zone in the text and both zones in the title; a script turns the text into "2 m ago"."""
     if moment is None:
-        return format_html('<span class="none">{}</span>', "–")
+        return format_html('<span class="none">{}</span>', "\u2013")
     local, utc = timezone.localtime(moment), moment.astimezone(UTC)
     title = f"{local:%a %d %b %Y, %H:%M:%S} {local.tzname()} · {utc:%H:%M:%S} UTC"
     text = f"{local:%d %b %H:%M:%S}" if now is None else relative((moment - now).total_seconds())
