@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from scheduler_project.lib.web.durations import duration, number
 
 Series = tuple[str, str, Sequence[float | None]]
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 170, 44, 8, 8, 22
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 170, 56, 8, 8, 22
 
 
 def sparkline(values: Sequence[float], label: str, css: str = "c-accent") -> SafeString:
