@@ -10,6 +10,7 @@ import ipaddress
 from typing import Any
 
 from django.conf import settings
+from django.http import HttpRequest
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
@@ -64,7 +65,19 @@ class LoginThrottle(Throttle):
         return self._taken.is_allowed
 
 
-def address_of(request: Request) -> str:
+def take_login(request: HttpRequest, email: str) -> float | None:
+    """The same buckets for the login page: None if it may be tried, else the seconds to wait."""
+    if not settings.RATE_LOGIN_PER_MIN:
+        return None
+    by_address = Limit("login-address", settings.RATE_LOGIN_PER_MIN * LOGINS_PER_ADDRESS)
+    taken = take(by_address, address_of(request), 1)
+    if taken.is_allowed and (known := email.strip().lower()[:254]):
+        key = hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()
+        taken = take(Limit("login", settings.RATE_LOGIN_PER_MIN), key, 1)
+    return None if taken.is_allowed else taken.retry_after_s
+
+
+def address_of(request: HttpRequest | Request) -> str:
     """The caller's network: an address, of version 6 the first half of it. Behind a proxy as that one wrote it."""
     address = str(request.META.get("REMOTE_ADDR", ""))
     if settings.BEHIND_PROXY:

@@ -31,7 +31,7 @@ def banner(url: str, *, has_sample_data: bool) -> str:
 
 def _guide(url: str) -> list[str]:
     return [
-        f"Log in (password {DEMO_PASSWORD}):",
+        f"The dashboard: {url}/login (password {DEMO_PASSWORD})",
         *(f"  {email:<20} {role}" for email, role in DEMO_ACCOUNTS),
         "",
         "Submit a job with the sample project's API key:",

@@ -25,6 +25,8 @@ DEBUG = False
 SECRET_KEY = env.secret("SECRET_KEY", development="development-only-" + "x" * 40, is_production=IS_PRODUCTION)
 JWT_SECRET = env.secret("JWT_SECRET", development="development-only-" + "y" * 40, is_production=IS_PRODUCTION)
 
+#: Shown in the head of every page, so that nobody mistakes one installation for another.
+ENVIRONMENT_BADGE = env.text("ENVIRONMENT_BADGE", ENVIRONMENT)[:20]
 API_HOST = env.text("API_HOST", "0.0.0.0")  # noqa: S104 - the specification's default
 API_PORT = env.integer("API_PORT", 3000, at_least=1, at_most=65_535)
 METRICS_PORT = env.integer("METRICS_PORT", 9001, at_least=0, at_most=65_535)
@@ -88,6 +90,8 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "csp",
+    "django_htmx",
     "accounts",
     "orgs",
     "queues",
@@ -99,12 +103,14 @@ MIDDLEWARE = [
     "scheduler_project.middleware.ProbeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "scheduler_project.lib.web.viewer.ViewerMiddleware",
     "scheduler_project.middleware.DatabaseDownMiddleware",
 ]
 ROOT_URLCONF = "scheduler_project.urls"
@@ -119,7 +125,9 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ]
+                "jobs.web.shell.shell",
+            ],
+            "builtins": ["django.templatetags.static", "scheduler_project.lib.web.tags"],
         },
     }
 ]
@@ -127,7 +135,7 @@ APPEND_SLASH = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 
 AUTH_USER_MODEL = "accounts.User"
-LOGIN_URL = "/admin/login/"
+LOGIN_URL = "/login"
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.Argon2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
@@ -163,6 +171,22 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY el
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_PRODUCTION
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "scheduler_project.views.csrf_failure"
+#: Our pages hold no inline script or style. Django admin keeps its own ways; /api/docs sets its own policy.
+CONTENT_SECURITY_POLICY = {
+    "EXCLUDE_URL_PREFIXES": ["/admin/"],
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+        "base-uri": ["'none'"],
+    },
+}
 
 # -- REST API -------------------------------------------------------------------------------------------------
 # Tokens a minute, 0 is no limit. The tests' clients have none unless a test sets one.

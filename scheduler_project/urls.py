@@ -2,7 +2,6 @@
 
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
-from django.views.generic import RedirectView
 
 from scheduler_project import api_docs
 
@@ -13,8 +12,16 @@ api = [
     path("", include("jobs.api.urls")),
     path("", include("dlq.api.urls")),
 ]
+#: Every page below an organization and a project; a new door's paths are added here.
+project_pages = [
+    path("", include("jobs.web.urls")),
+    path("", include("queues.web.urls")),
+]
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", RedirectView.as_view(url="/admin/")),
+    path("", include("accounts.web.urls")),
+    path("", include("jobs.web.entry_urls")),
+    path("o/<slug:org_slug>/", include("orgs.web.urls")),
+    path("p/<slug:org_slug>/<slug:project_slug>/", include(project_pages)),
     path("api/schema", api_docs.schema, name="api_schema"),
     path("api/docs", api_docs.DocsView.as_view(), name="api_docs"),
     path("api/", include(api)),

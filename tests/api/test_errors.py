@@ -149,7 +149,7 @@ def test_a_database_outage_while_authenticating_is_a_503(as_member, monkeypatch)
     _is_enveloped(as_member.get("jobs"), 503, "internal_error")
 
 
-def test_a_database_outage_outside_the_api_is_a_plain_503(db, client, monkeypatch):
+def test_a_database_outage_outside_the_api_is_a_page_with_503(db, client, monkeypatch):
     def down(*args, **kwargs):
         raise OperationalError("gone")
 
@@ -159,7 +159,8 @@ def test_a_database_outage_outside_the_api_is_a_plain_503(db, client, monkeypatc
 
     assert answer.status_code == 503
     assert answer["Retry-After"]
-    assert answer["Content-Type"].startswith("text/plain")
+    assert answer["Content-Type"].startswith("text/html")
+    assert answer["X-Request-Id"] in answer.content.decode()
     assert answer["X-Request-Id"]
 
 
@@ -270,8 +271,8 @@ def test_the_migrations_are_compared_until_they_were_complete(db, client, monkey
     assert client.get("/readyz").status_code == 200
 
 
-def test_the_root_leads_to_the_admin(client):
-    assert client.get("/")["Location"] == "/admin/"
+def test_the_root_leads_to_the_login_page(client):
+    assert client.get("/")["Location"] == "/login?next=/"
 
 
 def test_keys_in_the_query_string_are_no_credentials(anonymous):

@@ -1,0 +1,276 @@
+"""All that the dashboard and the navigation read, from indexes and with an end to each count."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, cast
+from uuid import UUID
+
+from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Left
+
+from dlq.models import DeadLetter
+from jobs.models import Job, JobExecution, LeaderTerm, ScheduledJob, Worker
+from jobs.selectors.explain import LEADER_SILENT_S
+from jobs.selectors.stats import depths_of
+from jobs.states import JobStatus
+from orgs.models import Project
+from queues.models import Queue
+from scheduler_project.lib.ids import first_id_at
+from scheduler_project.lib.web.text import shape_of
+
+MOST_NAV, MOST_ENDS, MOST_QUEUES, MOST_WORKERS, MOST_SCHEDULES = 1_000, 20_000, 200, 100, 100
+AGE_LIMIT_S = 300.0
+LATE_S = 60.0
+#: Name of a range -> its length in seconds and the number of bars.
+RANGES = {"15m": (900, 30), "1h": (3_600, 60), "6h": (21_600, 72), "24h": (86_400, 96)}
+_BAD = ("failed", "lost")
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Something a person should look at; ``fix`` is the name of the page that mends it, ``arg`` its last part."""
+
+    text: str
+    since: datetime | None
+    fix: str
+    arg: str = ""
+    is_bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """Failures that look alike."""
+
+    job_type: str
+    error: str
+    count: int
+    first: datetime
+    last: datetime
+
+
+@dataclass(slots=True)
+class History:
+    """Ends of attempts in a range, in equal bars, the oldest first; times in seconds."""
+
+    bars: list[datetime]
+    completed: list[int]
+    failed: list[int]
+    cancelled: list[int]
+    wait: dict[str, list[float | None]] = field(default_factory=dict)
+    run: dict[str, list[float | None]] = field(default_factory=dict)
+    failing: list[Failing] = field(default_factory=list)
+    by_type: dict[str, Counter[str]] = field(default_factory=dict)
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueueNow:
+    """A queue as it stands."""
+
+    queue: Queue
+    depth: dict[str, int]
+    oldest_s: float | None
+    has_worker: bool
+    oldest: datetime | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """Claimed and running."""
+        return self.depth["claimed"] + self.depth["running"]
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """A project as it stands."""
+
+    queues: list[QueueNow]
+    workers: list[Worker]
+    schedules: list[ScheduledJob]
+    leader: LeaderTerm | None
+    total: Counter[str]
+    capacity: int
+    oldest_s: float | None
+    attention: list[Attention]
+
+
+class _Count(Subquery):
+    template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
+    output_field = IntegerField()
+
+
+def nav_counts(project_id: UUID) -> dict[str, int]:
+    """Queues, workers, active schedules, open dead letters; each counted up to MOST_NAV, in one statement."""
+    letters = DeadLetter.objects.filter(queue__project=project_id, queue__deleted_at=None, resolved=False)
+    rows: dict[str, Any] = {
+        "queues": Queue.objects.filter(project=project_id, deleted_at=None),
+        "workers": _alive(project_id),
+        "schedules": ScheduledJob.objects.filter(project=project_id, is_active=True),
+        "dead": letters,
+    }
+    counted = {f"n_{name}": _Count(found.order_by().values("pk")[:MOST_NAV]) for name, found in rows.items()}
+    row: Any = Project.objects.filter(pk=project_id).annotate(**counted).values(*counted).first() or {}
+    return {name: row.get(f"n_{name}", 0) for name in rows}
+
+
+def project_now(project: Project, now: datetime) -> Now:
+    """Queues with their depth and age, live workers, schedules by their next time, and what needs attention."""
+    found = with_oldest(Queue.objects.filter(project=project, deleted_at=None)).order_by("-is_paused", "name")
+    workers = list(_alive(project.pk).order_by("hostname", "pid")[:MOST_WORKERS])
+    queues = queues_now(project, list(found[:MOST_QUEUES]), workers, now)
+    due = ScheduledJob.objects.filter(project=project, is_active=True).defer("payload_template")
+    schedules = list(due.order_by("next_run_at", "id")[:MOST_SCHEDULES])
+    leader = LeaderTerm.objects.order_by("-id").first()
+    if leader and (leader.ended_at or (now - leader.renewed_at).total_seconds() > LEADER_SILENT_S):
+        leader = None
+    total: Counter[str] = Counter()
+    for row in queues:
+        total.update(row.depth)
+    ages = [row.oldest_s for row in queues if row.oldest_s is not None]
+    capacity = sum(worker.max_concurrency for worker in workers if _reports(worker, now))
+    attention = [*_of_queues(queues), *_of_schedules(schedules, now), *_of_system(leader, total, workers, now)]
+    attention.sort(key=lambda row: not row.is_bad)
+    return Now(queues, workers, schedules, leader, total, capacity, max(ages, default=None), attention)
+
+
+def with_oldest(queues: QuerySet[Queue]) -> QuerySet[Queue]:
+    """Each with the due time of its oldest ready job as ``oldest_at``."""
+    ready = Job.objects.filter(queue_id=OuterRef("pk"), status=JobStatus.QUEUED.value).order_by("run_at")
+    return cast("QuerySet[Queue]", queues.annotate(oldest_at=Subquery(ready.values("run_at")[:1])))
+
+
+def queues_now(project: Project, queues: Sequence[Queue], workers: Sequence[Worker], now: datetime) -> list[QueueNow]:
+    """Depth, age of the oldest ready job, and whether a live worker serves it; one statement.
+
+    Args:
+        queues: read through ``with_oldest``.
+    """
+    ids = [queue.pk for queue in queues]
+    depths = depths_of(ids)
+    rows = []
+    for queue in queues:
+        at: datetime | None = queue.oldest_at  # type: ignore[attr-defined] # of with_oldest
+        age = None if at is None else max(0.0, (now - at).total_seconds())
+        path = f"{project.organization.slug}/{project.slug}/{queue.name}"
+        served = any(w.status == "active" and _reports(w, now) and serves(w, path) for w in workers)
+        rows.append(QueueNow(queue, depths[queue.pk], age, served, at))
+    return rows
+
+
+def serves(worker: Worker, path: str) -> bool:
+    """Does a worker look at the queue of this path? An entry may end in ``*``."""
+    asked = worker.subscribed_queues
+    return not asked or any(path == one or (one.endswith("*") and path.startswith(one[:-1])) for one in asked)
+
+
+def alive_workers(project_id: UUID) -> list[Worker]:
+    """Live workers of a project, by host."""
+    return list(_alive(project_id).order_by("hostname", "pid")[:MOST_WORKERS])
+
+
+def history(project_id: UUID, now: datetime, range_name: str, queue_id: UUID | None = None) -> History:
+    """What ended in the range, from at most MOST_ENDS of the newest attempts; one statement."""
+    length_s, count = RANGES[range_name]
+    since, step = now - timedelta(seconds=length_s), length_s / count
+    rows = JobExecution.objects.filter(project_id=project_id, id__gte=first_id_at(since)).order_by("-id")
+    if queue_id is not None:
+        rows = rows.filter(job__queue_id=queue_id)
+    columns = (
+        "status",
+        "claimed_at",
+        "finished_at",
+        "duration_ms",
+        "job__job_type",
+        "job__run_at",
+        "job__attempt_count",
+    )
+    ends = list(rows.annotate(error=Left("error_message", 300)).values_list(*columns, "error")[: MOST_ENDS + 1])
+    bars = [since + timedelta(seconds=step * i) for i in range(count)]
+    found = History(bars, [0] * count, [0] * count, [0] * count, is_cut=len(ends) > MOST_ENDS)
+    waits: dict[int, list[float]] = defaultdict(list)
+    runs: dict[int, list[float]] = defaultdict(list)
+    errors: dict[tuple[str, str], list[datetime]] = defaultdict(list)
+    for status, claimed, finished, ran_ms, job_type, run_at, attempts, error in ends[:MOST_ENDS]:
+        found.by_type.setdefault(job_type, Counter())["failed" if status in _BAD else status] += 1
+        i = min(count - 1, max(0, int((finished - since).total_seconds() / step)))
+        if status in _BAD:
+            found.failed[i] += 1
+            errors[job_type, shape_of(error or status)].append(finished)
+        elif status == "completed":
+            found.completed[i] += 1
+        else:
+            found.cancelled[i] += 1
+        if ran_ms is not None:
+            runs[i].append(ran_ms / 1000)
+        if attempts <= 1 and claimed >= run_at:
+            waits[i].append((claimed - run_at).total_seconds())
+    found.wait, found.run = _percentiles(waits, count), _percentiles(runs, count)
+    top = sorted(errors.items(), key=lambda item: -len(item[1]))[:8]
+    found.failing = [Failing(kind, text, len(at), min(at), max(at)) for (kind, text), at in top]
+    return found
+
+
+def _percentiles(values: dict[int, list[float]], count: int) -> dict[str, list[float | None]]:
+    found: dict[str, list[float | None]] = {}
+    for name, part in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        ranked = {i: sorted(some) for i, some in values.items()}
+        found[name] = [ranked[i][int(part * (len(ranked[i]) - 1))] if i in ranked else None for i in range(count)]
+    return found
+
+
+def _alive(project_id: UUID) -> Any:
+    seen = Q(project=None) | Q(project=project_id)
+    return Worker.objects.filter(seen, status__in=[Worker.Status.ACTIVE, Worker.Status.DRAINING])
+
+
+def _reports(worker: Worker, now: datetime) -> bool:
+    return (now - worker.last_seen_at).total_seconds() <= LEADER_SILENT_S
+
+
+def _of_queues(rows: Sequence[QueueNow]) -> list[Attention]:
+    found = []
+    for row in rows:
+        name, key = row.queue.name, str(row.queue.pk)
+        if row.queue.is_paused and row.depth["queued"]:
+            found.append(
+                Attention(f"{name} is paused with {row.depth['queued']:,} ready jobs", row.oldest, "queue", key)
+            )
+        elif row.depth["queued"] and not row.has_worker:
+            text = f"{name} has {row.depth['queued']:,} ready jobs and no live worker"
+            found.append(Attention(text, row.oldest, "queue", key, is_bad=True))
+        elif row.oldest_s is not None and row.oldest_s > AGE_LIMIT_S:
+            found.append(Attention(f"{name}: its oldest ready job waits too long", row.oldest, "queue", key))
+    return found[:20]
+
+
+def _of_schedules(rows: Sequence[ScheduledJob], now: datetime) -> list[Attention]:
+    found = []
+    for row in rows:
+        if row.last_error:
+            text = f"{row.name} could not fire: {row.last_error[:160]}"
+            found.append(Attention(text, row.last_error_at, "scheduled_jobs", is_bad=True))
+        elif row.next_run_at and not row.is_paused and (now - row.next_run_at).total_seconds() > LATE_S:
+            found.append(Attention(f"{row.name} is late", row.next_run_at, "scheduled_jobs", is_bad=True))
+    return found[:20]
+
+
+def _of_system(
+    leader: LeaderTerm | None, total: Counter[str], workers: Sequence[Worker], now: datetime
+) -> list[Attention]:
+    found = []
+    if leader is None:
+        found.append(Attention("No scheduler leads: nothing due is queued", None, "workers", is_bad=True))
+    if not workers:
+        found.append(Attention("No worker is alive: nothing runs", None, "workers", is_bad=True))
+    silent = [w for w in workers if not _reports(w, now)]
+    for worker in silent[:10]:
+        text = f"{worker.hostname}:{worker.pid} does not report; its jobs return when their leases end"
+        found.append(Attention(text, worker.last_seen_at, "workers", is_bad=True))
+    if total["dead_letter"]:
+        n = total["dead_letter"]
+        text = f"{n:,} dead letter{'s wait' if n > 1 else ' waits'} for a decision"
+        found.append(Attention(text, None, "dead_letter"))
+    return found

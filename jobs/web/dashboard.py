@@ -1,0 +1,57 @@
+"""The dashboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from jobs.selectors.dashboard import RANGES, History, Now, history, project_now
+from orgs.web.access import MemberRequest, member_view
+from scheduler_project.lib.web.charts import distribution
+from scheduler_project.lib.web.history import charts_of
+from scheduler_project.lib.web.pages import respond
+from scheduler_project.lib.web.viewer import zone_of
+
+MOST_UPCOMING = 6
+
+
+@require_safe
+@member_view()
+def dashboard(request: MemberRequest) -> HttpResponse:
+    name = range_of(request)
+    past = history(request.project.pk, request.now, name)
+    present = project_now(request.project, request.now)
+    context = {"section": "dashboard", "range": name, "ranges": RANGES, "past": past, "present": present}
+    context |= charts_of(past, zone_of(request)) | _tiles(past, present)
+    return respond(request, "jobs/dashboard.html", "jobs/_dashboard.html", context)
+
+
+def range_of(request: HttpRequest) -> str:
+    name = request.GET.get("range", "")
+    return name if name in RANGES else "1h"
+
+
+def _tiles(past: History, present: Now) -> dict[str, Any]:
+    ended = sum(past.completed) + sum(past.failed)
+    total = present.total
+    parts = [
+        ("c-scheduled", "scheduled", total["scheduled"]),
+        ("c-queued", "queued", total["queued"]),
+        ("c-running", "running", total["claimed"] + total["running"]),
+        ("c-dead", "dead letter", total["dead_letter"]),
+    ]
+    busy = [row for row in present.queues if row.depth["queued"] or row.in_flight]
+    return {
+        "busy": sorted(busy, key=lambda row: -row.depth["queued"])[:8],
+        "deepest": max((row.depth["queued"] for row in busy), default=0),
+        "in_flight": total["claimed"] + total["running"],
+        "ready": total["queued"],
+        "dead": total["dead_letter"],
+        "failure_rate": 100 * sum(past.failed) / ended if ended else None,
+        "failed": sum(past.failed),
+        "by_status": distribution(parts, "Jobs by status"),
+        "statuses": parts,
+        "upcoming": [row for row in present.schedules if row.next_run_at and not row.is_paused][:MOST_UPCOMING],
+    }

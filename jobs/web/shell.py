@@ -1,0 +1,90 @@
+"""What stands around every page: navigation with counts, the switcher, the viewer's choices."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.functional import SimpleLazyObject
+
+from jobs.selectors.dashboard import nav_counts
+from orgs.access import Person
+from orgs.models import Role
+from orgs.selectors import list_projects
+from orgs.web.access import may
+from scheduler_project.lib.web import viewer
+
+MOST_PROJECTS = 100
+
+
+class Item(NamedTuple):
+    """A line of the navigation; ``key`` is pressed after g."""
+
+    name: str
+    label: str
+    key: str
+    amount: int | None
+    url: str
+
+
+#: Url name, label, key, which of ``nav_counts``. A page whose url name does not exist yet is not shown.
+PAGES = (
+    ("dashboard", "Dashboard", "d", ""),
+    ("queues", "Queues", "q", "queues"),
+    ("jobs", "Jobs", "j", ""),
+    ("workflows", "Workflows", "w", ""),
+    ("batches", "Batches", "b", ""),
+    ("workers", "Workers", "k", "workers"),
+    ("dead_letter", "Dead letter", "x", "dead"),
+    ("scheduled_jobs", "Schedules", "s", "schedules"),
+    ("retry_policies", "Retry policies", "p", ""),
+    ("operations", "Operations", "o", ""),
+    ("audit_log", "Audit log", "a", ""),
+    ("settings", "Settings", ",", ""),
+)
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """For every template; what needs the database is read only when a template asks for it."""
+    user = getattr(request, "user", None)
+    return {
+        "theme": viewer.choice_of(request, viewer.THEME, viewer.THEMES),
+        "pace": viewer.choice_of(request, viewer.PACE, viewer.PACES),
+        "paces": viewer.PACES,
+        "zone": viewer.zone_of(request),
+        "chosen_zone": request.COOKIES.get(viewer.ZONE, ""),
+        "zones": viewer.zones(),
+        "environment": settings.ENVIRONMENT_BADGE,
+        "nav": SimpleLazyObject(lambda: navigation(request)),
+        "projects": SimpleLazyObject(lambda: _projects(user)),
+        "may_admin": may(request, Role.ADMIN),
+        "may_submit": may(request, Role.MEMBER),
+        "now": getattr(request, "now", None),
+        "project": getattr(request, "project", None),
+        "organization": getattr(request, "organization", None),
+    }
+
+
+def navigation(request: HttpRequest) -> list[Item]:
+    """The pages of the request's project that exist."""
+    project = getattr(request, "project", None)
+    if project is None:
+        return []
+    counts = nav_counts(project.pk)
+    slugs = [project.organization.slug, project.slug]
+    items = []
+    for name, label, key, counted in PAGES:
+        try:
+            items.append(Item(name, label, key, counts.get(counted), reverse(name, args=slugs)))
+        except NoReverseMatch:
+            continue
+    return items
+
+
+def _projects(user: Any) -> list[Any]:
+    if user is None or not user.is_authenticated:
+        return []
+    projects = list_projects(Person(user.pk)).select_related("organization")
+    return list(projects.order_by("organization__name", "name")[:MOST_PROJECTS])

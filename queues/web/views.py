@@ -1,0 +1,228 @@
+"""Queues: the list, one queue, and what can be done to it."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from jobs.hints import WORK, hint
+from jobs.selectors.dashboard import RANGES, alive_workers, history, queues_now, serves, with_oldest
+from jobs.selectors.queue_detail import next_up
+from jobs.services.closing import delete_queue
+from jobs.services.operations import NewOperation, prepare, start
+from orgs.audit import deed
+from orgs.models import Role
+from orgs.selectors import list_audit
+from orgs.web.access import MemberRequest, member_view
+from queues.models import Queue
+from queues.services import create_queue, locked, pause_queue, resume_queue, update_queue
+from queues.web.forms import QueueForm, seal_of, values_of
+from scheduler_project.lib.errors import DomainError, NotFound
+from scheduler_project.lib.web.confirm import Question, unless_confirmed
+from scheduler_project.lib.web.history import charts_of
+from scheduler_project.lib.web.pages import back_to, respond
+from scheduler_project.lib.web.paging import page_by_id
+from scheduler_project.lib.web.toasts import complain, say
+from scheduler_project.lib.web.viewer import zone_of
+
+MOST_AUDIT = 10
+#: An operation cancels jobs of one status; a purge is one for each.
+WAITING = ("queued", "scheduled")
+
+
+@require_safe
+@member_view()
+def queues(request: MemberRequest) -> HttpResponse:
+    found = with_oldest(Queue.objects.filter(project=request.project, deleted_at=None)).order_by("-id")
+    wanted = request.GET.get("q", "").strip()[:100]
+    if wanted:
+        found = found.filter(name__icontains=wanted)
+    page = page_by_id(request, found)
+    rows = queues_now(request.project, page.rows, alive_workers(request.project.pk), request.now)
+    rows.sort(key=lambda row: row.queue.name)
+    context = {"section": "queues", "page": page, "rows": rows, "wanted": wanted}
+    return respond(request, "queues/queues.html", "queues/_queues.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view(needs=Role.ADMIN)
+def new_queue(request: MemberRequest) -> HttpResponse:
+    form = QueueForm(request.project.pk, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            with deed(request.actor, "queue.create") as doing:
+                queue = create_queue(request.project, **form.settings())
+                doing.on(queue)
+        except DomainError as error:
+            _refused(form, error)
+        else:
+            say(request, f"Queue {queue.name} is created.")
+            return back_to(_path(request, queue.pk))
+    context = {"section": "queues", "form": form, "fields": [f for f in form if f.name != "name"]}
+    return render(request, "queues/new.html", context, status=422 if form.errors else 200)
+
+
+@require_safe
+@member_view()
+def queue(request: MemberRequest, queue_id: UUID) -> HttpResponse:
+    return _show(request, _get(request, queue_id))
+
+
+@require_POST
+@member_view(needs=Role.ADMIN)
+def edit(request: MemberRequest, queue_id: UUID) -> HttpResponse:
+    found = _get(request, queue_id)
+    form = QueueForm(request.project.pk, request.POST)
+    if not form.is_valid():
+        return _show(request, found, form, status=422)
+    try:
+        with locked(queue_id):
+            found = _get(request, queue_id)
+            if request.POST.get("seal") != seal_of(found):
+                form.add_error(None, "Somebody changed this queue since you opened it. Its values now are shown below.")
+                fresh = QueueForm(request.project.pk, initial=values_of(found))
+                return _show(request, found, fresh, status=409, problem=str(form.non_field_errors()[0]))
+            with deed(request.actor, "queue.update", found):
+                update_queue(found, **form.settings())
+    except DomainError as error:
+        _refused(form, error)
+        return _show(request, found, form, status=422)
+    say(request, f"Queue {found.name} is changed.")
+    return back_to(_path(request, queue_id))
+
+
+@require_POST
+@member_view(needs=Role.ADMIN)
+def pause(request: MemberRequest, queue_id: UUID) -> HttpResponse:
+    reason = request.POST.get("reason", "").replace("\x00", "").strip()[:500]
+    with locked(queue_id):
+        found = _get(request, queue_id)
+        with deed(request.actor, "queue.pause", found):
+            pause_queue(found, reason=reason)
+    say(request, f"{found.name} is paused. Running jobs go on.", undo=_path(request, queue_id, "resume"))
+    return back_to(_path(request, queue_id))
+
+
+@require_POST
+@member_view(needs=Role.ADMIN)
+def resume(request: MemberRequest, queue_id: UUID) -> HttpResponse:
+    with locked(queue_id):
+        found = _get(request, queue_id)
+        reason = found.paused_reason
+        with deed(request.actor, "queue.resume", found):
+            resume_queue(found)
+    hint(WORK, str(queue_id))
+    say(request, f"{found.name} is resumed.", undo=_path(request, queue_id, "pause"), reason=reason)
+    return back_to(_path(request, queue_id))
+
+
+@require_POST
+@member_view(needs=Role.ADMIN)
+def purge(request: MemberRequest, queue_id: UUID) -> HttpResponse:
+    """Cancel what waits in a queue, by operations the scheduler carries out."""
+    found = _get(request, queue_id)
+    prepared = [
+        prepare(request.project, NewOperation(action="cancel", filter={"queue_id": queue_id, "status": status}))
+        for status in WAITING
+    ]
+    count = sum(estimate.count for _, estimate in prepared)
+    least = "at least " if any(estimate.is_capped for _, estimate in prepared) else ""
+    asked = Question(
+        action="queue.purge",
+        target=str(queue_id),
+        title=f"Purge {found.name}?",
+        text=f"This cancels {least}{count:,} waiting jobs. Running jobs go on. It can not be undone.",
+        button="Cancel all waiting jobs",
+        back=_path(request, queue_id),
+        must_type=found.name,
+    )
+    if (page := unless_confirmed(request, asked)) is not None:
+        return page
+    with deed(request.actor, "queue.purge", found) as doing:
+        for operation, estimate in prepared:
+            start(operation, by=request.user.pk, api_key_id=None)
+            doing.says(**{operation.filter["status"]: estimate.count})
+    say(request, f"{found.name} is being purged; the scheduler cancels what waits.")
+    return back_to(_path(request, queue_id))
+
+
+@require_POST
+@member_view(needs=Role.ADMIN)
+def delete(request: MemberRequest, queue_id: UUID) -> HttpResponse:
+    found = _get(request, queue_id)
+    asked = Question(
+        action="queue.delete",
+        target=str(queue_id),
+        title=f"Delete {found.name}?",
+        text="The queue and its settings go; finished jobs stay until retention removes them.",
+        button="Delete the queue",
+        back=_path(request, queue_id),
+        must_type=found.name,
+    )
+    if (page := unless_confirmed(request, asked)) is not None:
+        return page
+    try:
+        with locked(queue_id), deed(request.actor, "queue.delete", found, is_end=True):
+            delete_queue(found)
+    except DomainError as error:
+        complain(request, error.message)
+        return back_to(_path(request, queue_id))
+    say(request, f"Queue {found.name} is deleted.")
+    return back_to(reverse("queues", args=_slugs(request)))
+
+
+def _show(
+    request: MemberRequest, found: Queue, form: QueueForm | None = None, *, status: int = 200, problem: str = ""
+) -> HttpResponse:
+    name = request.GET.get("range", "")
+    name = name if name in RANGES else "1h"
+    workers = alive_workers(request.project.pk)
+    [row] = queues_now(request.project, [found], workers, request.now)
+    path = f"{request.organization.slug}/{request.project.slug}/{found.name}"
+    past = history(request.project.pk, request.now, name, found.pk)
+    context: dict[str, Any] = {
+        "section": "queues",
+        "queue": found,
+        "row": row,
+        "range": name,
+        "ranges": RANGES,
+        "workers": [worker for worker in workers if serves(worker, path)],
+        "past": past,
+        "next_up": next_up(found, row),
+        "types": sorted(past.by_type.items(), key=lambda item: -item[1].total())[:20],
+        "form": form or QueueForm(request.project.pk, initial=values_of(found)),
+        "is_editing": form is not None,
+        "problem": problem,
+        "seal": seal_of(found),
+        "audit": list_audit(request.organization.pk, "queue", str(found.pk))[:MOST_AUDIT],
+        **charts_of(past, zone_of(request)),
+    }
+    return respond(request, "queues/queue.html", "queues/_queue.html", context, status=status)
+
+
+def _get(request: MemberRequest, queue_id: UUID) -> Queue:
+    """The queue of this very project; the role was checked before."""
+    found = with_oldest(Queue.objects.filter(project=request.project, pk=queue_id, deleted_at=None)).first()
+    if found is None:
+        raise NotFound("There is no such queue.")
+    return found
+
+
+def _refused(form: QueueForm, error: DomainError) -> None:
+    for detail in error.details:
+        form.add_error(detail.field if detail.field in form.fields else None, detail.message)
+    if not error.details:
+        form.add_error(None, error.message)
+
+
+def _slugs(request: MemberRequest) -> list[str]:
+    return [request.organization.slug, request.project.slug]
+
+
+def _path(request: MemberRequest, queue_id: UUID, verb: str = "") -> str:
+    return reverse(f"queue_{verb}" if verb else "queue", args=[*_slugs(request), queue_id])

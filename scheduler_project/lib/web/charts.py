@@ -1,0 +1,160 @@
+"""Charts as SVG, drawn on the server: presentation attributes and classes only, so the strict content policy holds.
+
+A series is ``(css class, label, values)``; the class gives colour and texture (static/css/charts.css).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from scheduler_project.lib.web.durations import duration, number
+
+Series = tuple[str, str, Sequence[float | None]]
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 170, 56, 8, 8, 22
+
+
+def sparkline(values: Sequence[float], label: str, css: str = "c-accent") -> SafeString:
+    """A line without axes, with its area."""
+    if len(values) < 2:
+        values = [0.0, 0.0]
+    top = max(values) or 1.0
+    step = 120 / (len(values) - 1)
+    points = " ".join(f"{i * step:.1f},{26 - max(0.0, v) / top * 24:.1f}" for i, v in enumerate(values))
+    return format_html(
+        '<svg class="spark {}" viewBox="0 0 120 28" preserveAspectRatio="none" role="img" aria-label="{}">'
+        '<polygon class="area" points="0,28 {} 120,28"/><polyline class="line" points="{}"/></svg>',
+        css, label, points, points,
+    )  # fmt: skip
+
+
+def line_chart(title: str, labels: Sequence[str], series: Sequence[Series], unit: str = "") -> SafeString:
+    """Several lines over the same labels; a value of None is a gap."""
+    top = _round_up(max((v for _, _, values in series for v in values if v is not None), default=0))
+    paths = format_html_join(
+        "", '<path class="line {}" d="{}"/>', ((css, _path(values, top)) for css, _, values in series)
+    )
+    return _figure(title, labels, series, format_html("{}{}{}", _grid(top, unit), _ticks(labels), paths), unit)
+
+
+def stacked_bars(title: str, labels: Sequence[str], series: Sequence[Series], unit: str = "") -> SafeString:
+    """One bar for each label, its parts on top of each other."""
+    totals = [sum(values[i] or 0 for _, _, values in series) for i in range(len(labels))]
+    top = _round_up(max(totals, default=0))
+    step = (WIDTH - LEFT - RIGHT) / max(len(labels), 1)
+    bars = []
+    for i, label in enumerate(labels):
+        y = float(HEIGHT - BOTTOM)
+        for css, name, values in series:
+            value = values[i] or 0
+            height = value / top * (HEIGHT - TOP - BOTTOM)
+            if value:
+                y -= height
+                x = f"{LEFT + i * step + step * 0.1:.1f}"
+                bars.append(
+                    (css, x, f"{y:.1f}", f"{step * 0.8:.1f}", f"{height:.1f}", f"{label}: {number(value)} {name}")
+                )
+    drawn = format_html_join(
+        "", '<rect class="bar {}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>', bars
+    )
+    return _figure(title, labels, series, format_html("{}{}{}", _grid(top, unit), _ticks(labels), drawn), unit)
+
+
+def gauge(value: float, limit: float | None, label: str) -> SafeString:
+    """A bar that fills up; without a limit it stays thin and empty."""
+    part = min(1.0, value / limit) if limit else 0.0
+    css = "is-full" if limit and value >= limit else "is-open" if not limit else ""
+    return format_html(
+        '<svg class="gauge {}" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="{}">'
+        '<rect class="track" width="100" height="6" rx="2"/><rect class="fill" width="{}" height="6" rx="2"/></svg>',
+        css, label, f"{part * 100:.1f}",
+    )  # fmt: skip
+
+
+def distribution(parts: Sequence[tuple[str, str, int]], label: str) -> SafeString:
+    """One bar in which each ``(css class, name, count)`` has its share."""
+    total = sum(count for _, _, count in parts) or 1
+    x, rects = 0.0, []
+    for css, name, count in parts:
+        width = count / total * 400
+        if count:
+            rects.append((css, f"{x:.1f}", f"{max(width - 1, 1):.1f}", f"{name}: {number(count)}"))
+        x += width
+    drawn = format_html_join("", '<rect class="bar {}" x="{}" width="{}" height="14"><title>{}</title></rect>', rects)
+    return format_html(
+        '<svg class="distribution" viewBox="0 0 400 14" preserveAspectRatio="none" role="img" aria-label="{}">'
+        '<rect class="track" width="400" height="14"/>{}</svg>', label, drawn,
+    )  # fmt: skip
+
+
+def _figure(title: str, labels: Sequence[str], series: Sequence[Series], drawn: SafeString, unit: str) -> SafeString:
+    keys = format_html_join("", '<li class="{}"><i></i>{}</li>', ((css, name) for css, name, _ in series))
+    heads = format_html_join("", '<th scope="col">{}</th>', ((name,) for _, name, _ in series))
+    rows = format_html_join("", "<tr><th scope=row>{}</th>{}</tr>", (
+        (label, format_html_join("", "<td>{}</td>", ((number(values[i]),) for _, _, values in series)))
+        for i, label in enumerate(labels)
+    ))  # fmt: skip
+    return format_html(
+        '<figure class="chart"><figcaption><span>{}</span><ul class="legend">{}</ul></figcaption>'
+        '<svg viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>'
+        '<details class="as-table"><summary>As table</summary>'
+        '<div class="scroller" tabindex="0" role="region" aria-label="{}">'
+        '<table><thead><tr><th scope="col">Time</th>{}</tr></thead><tbody>{}</tbody></table></div></details></figure>',
+        title, keys, WIDTH, HEIGHT, title, f"{title}{f', in {unit}' if unit else ''}", drawn, title, heads, rows,
+    )  # fmt: skip
+
+
+def _grid(top: float, unit: str) -> SafeString:
+    lines = []
+    for part in (0.0, 0.5, 1.0):
+        y = f"{HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM):.1f}"
+        text = _with_unit(top * part, unit) if part else "0"
+        lines.append((str(LEFT), str(WIDTH - RIGHT), y, y, str(LEFT - 6), f"{float(y) + 3.5:.1f}", text))
+    return format_html_join(
+        "",
+        '<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>'
+        '<text class="tick" x="{}" y="{}" text-anchor="end">{}</text>',
+        lines,
+    )
+
+
+def _with_unit(value: float, unit: str) -> str:
+    return duration(value / 1000) if unit == "ms" else f"{number(value)} {unit}".strip()
+
+
+def _ticks(labels: Sequence[str]) -> SafeString:
+    if not labels:
+        return SafeString("")
+    places = sorted({0, len(labels) // 3, 2 * len(labels) // 3, len(labels) - 1})
+    step = (WIDTH - LEFT - RIGHT) / len(labels)
+    ends = {0: "start", len(labels) - 1: "end"}
+    ticks = ((f"{LEFT + (i + 0.5) * step:.1f}", str(HEIGHT - 6), ends.get(i, "middle"), labels[i]) for i in places)
+    return format_html_join("", '<text class="tick" x="{}" y="{}" text-anchor="{}">{}</text>', ticks)
+
+
+def _path(values: Sequence[float | None], top: float) -> str:
+    step = (WIDTH - LEFT - RIGHT) / max(len(values), 1)
+    parts, pen = [], "M"
+    for i, value in enumerate(values):
+        if value is None:
+            pen = "M"
+            continue
+        y = HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM)
+        parts.append(f"{pen}{LEFT + (i + 0.5) * step:.1f} {y:.1f}")
+        if pen == "M":
+            parts.append("h0.1")
+        pen = "L"
+    return "".join(parts)
+
+
+def _round_up(value: float) -> float:
+    scale = 1.0
+    while scale * 10 <= value:
+        scale *= 10
+    while scale > value > 0 and scale > 0.01:
+        scale /= 10
+    return next(
+        (scale * m for m in (1, 2, 4, 5, 6, 8, 10) if scale * m >= value and value > 0), 1.0 if value <= 0 else value
+    )

@@ -1,0 +1,145 @@
+"""Template tags and filters of all pages; built in, so templates load nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django import template
+from django.contrib.messages.storage.base import Message
+from django.templatetags.static import static
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from scheduler_project.lib.web import charts, durations
+from scheduler_project.lib.web.json_tree import json_tree
+from scheduler_project.lib.web.text import harmless as make_harmless
+
+register = template.Library()
+STATES = {
+    "scheduled": "Scheduled", "queued": "Queued", "claimed": "Claimed", "running": "Running", "completed": "Completed",
+    "failed": "Failed", "dead_letter": "Dead letter", "cancelled": "Cancelled", "retrying": "Retry", "paused": "Paused",
+    "active": "Active", "draining": "Draining", "stopped": "Stopped", "lost": "Lost", "open": "Open",
+}  # fmt: skip
+
+
+@register.simple_tag
+def icon(name: str, label: str = "") -> SafeString:
+    """A drawing of our own sprite; decoration unless it has a label."""
+    href = f"{static('img/icons.svg')}#{name}"
+    if label:
+        return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"/></svg>', label, href)
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}"/></svg>', href)
+
+
+@register.simple_tag
+def state(name: str, word: str = "") -> SafeString:
+    """A state as glyph, word and colour."""
+    known = name if name in STATES else "scheduled"
+    text = word or STATES.get(name, name)
+    return format_html('<span class="state s-{}">{}<span>{}</span></span>', known, icon(f"s-{known}"), text)
+
+
+@register.simple_tag
+def when(moment: datetime | None, now: datetime | None = None) -> SafeString:
+    """A time: the viewer's zone in the text and both zones in the title; a script turns the text into "2 m ago"."""
+    if moment is None:
+        return format_html('<span class="none">{}</span>', "\u2013")
+    local, utc = timezone.localtime(moment), moment.astimezone(UTC)
+    title = f"{local:%a %d %b %Y, %H:%M:%S} {local.tzname()} · {utc:%H:%M:%S} UTC"
+    text = f"{local:%d %b %H:%M:%S}" if now is None else relative((moment - now).total_seconds())
+    return format_html('<time datetime="{}" title="{}">{}</time>', utc.isoformat(), title, text)
+
+
+def relative(seconds: float) -> str:
+    """In 3 m, or 3 m ago; only the larger unit."""
+    size = abs(seconds)
+    if size < 5:
+        return "now"
+    for unit_s, unit in ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")):
+        if size >= unit_s:
+            text = f"{size // unit_s:.0f} {unit}"
+            return f"in {text}" if seconds > 0 else f"{text} ago"
+    return "now"
+
+
+@register.filter
+def duration(value: float | timedelta | None) -> str:
+    """Seconds, or a timedelta, as people read them."""
+    return durations.duration(value.total_seconds() if isinstance(value, timedelta) else value)
+
+
+@register.filter
+def number(value: float | None) -> str:
+    """With thousands apart."""
+    return durations.number(value)
+
+
+@register.filter
+def harmless(value: object, most: int = 200) -> SafeString:
+    """A stranger's text, on its own as to direction."""
+    return format_html("<bdi>{}</bdi>", make_harmless("" if value is None else value, int(most)))
+
+
+@register.filter
+def plain(value: object, most: int = 200) -> str:
+    """A stranger's text for attributes and titles."""
+    return make_harmless("" if value is None else value, int(most))
+
+
+register.simple_tag(json_tree, name="json_tree")
+register.simple_tag(charts.sparkline, name="sparkline")
+register.simple_tag(charts.gauge, name="gauge")
+
+
+@register.simple_tag
+def copy_button(text: str, what: str = "Copy") -> SafeString:
+    """Copies a text; without a script the button is not shown."""
+    return format_html(
+        '<button type="button" class="copy" data-copy="{}" title="{}" aria-label="{}">{}</button>',
+        text, what, what, icon("copy"),
+    )  # fmt: skip
+
+
+@register.simple_tag
+def enhance() -> SafeString:
+    """Attributes of a form that htmx sends: the same answer, without a new page being loaded."""
+    return SafeString(
+        'hx-boost="true" hx-target="#main" hx-select="#main" hx-swap="outerHTML" hx-select-oob="#toasts" '
+        'hx-disabled-elt="find button" hx-push-url="true"'
+    )
+
+
+@register.filter
+def undo_of(message: Message) -> dict[str, Any] | None:
+    """How a toast's deed is taken back."""
+    try:
+        return dict(json.loads(message.extra_tags or "null") or {}) or None
+    except ValueError:
+        return None
+
+
+@register.filter
+def words(value: str) -> list[str]:
+    """The words of a text, to loop over."""
+    return value.split()
+
+
+@register.simple_tag(takes_context=True)
+def page_url(context: template.Context, name: str, arg: str = "") -> str:
+    """The path of a page of the project by its url name; empty while there is no such page."""
+    slugs = [context["organization"].slug, context["project"].slug]
+    try:
+        return reverse(name, args=[*slugs, arg] if arg else slugs)
+    except NoReverseMatch:
+        return ""
+
+
+@register.simple_tag
+def total(counts: Mapping[str, int], names: str) -> str:
+    """The sum of some of the counts."""
+    return durations.number(sum(counts.get(name, 0) for name in names.split()))

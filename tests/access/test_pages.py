@@ -1,0 +1,87 @@
+"""Every page and every action of a page, tried by everybody: the exact answer each one gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver
+
+from scheduler_project.urls import project_pages
+
+WHO = ("anonymous", "stranger", "viewer", "member", "manager", "owner")
+READ = "302 404 200 200 200 200"
+ADMIN_PAGE = "302 404 403 403 200 200"
+ADMIN_DOES = "302 404 403 403 302 302"
+#: Below /p/<org>/<project>/. An action that asks for a confirmation answers 200 with the question.
+WALK = {
+    ("GET", ""): READ,
+    ("GET", "jump"): READ,
+    ("GET", "first-job"): READ,
+    ("GET", "queues"): READ,
+    ("GET", "queues/new"): ADMIN_PAGE,
+    ("POST", "queues/new"): ADMIN_DOES,
+    ("GET", "queues/<queue_id>"): READ,
+    ("POST", "queues/<queue_id>/edit"): "302 404 403 403 422 422",
+    ("POST", "queues/<queue_id>/pause"): ADMIN_DOES,
+    ("POST", "queues/<queue_id>/resume"): ADMIN_DOES,
+    ("POST", "queues/<queue_id>/purge"): ADMIN_PAGE,
+    ("POST", "queues/<queue_id>/delete"): ADMIN_PAGE,
+}
+BODIES: dict[str, dict[str, Any]] = {
+    "queues/new": {"name": "fresh", "priority": "0", "visibility_timeout_secs": "60"},
+}
+STEPS = [
+    (method, path, who, int(status))
+    for (method, path), row in WALK.items()
+    for who, status in zip(WHO, row.split(), strict=True)
+]
+
+
+@pytest.fixture
+def things(queue):
+    """The ids that stand in paths."""
+    return {"queue_id": queue.pk}
+
+
+@pytest.mark.parametrize(("method", "path", "who", "status"), STEPS)
+def test_everybody_gets_exactly_what_is_due(request, method, path, who, status, queue, things):
+    client = Client()
+    if who != "anonymous":
+        client.force_login(request.getfixturevalue("outsider" if who == "stranger" else who))
+    place = path
+    for name, value in things.items():
+        place = place.replace(f"<{name}>", str(value))
+    home = f"/p/{queue.project.organization.slug}/{queue.project.slug}/"
+    answer = (
+        client.generic(method, home + place) if method == "GET" else client.post(home + place, BODIES.get(path, {}))
+    )
+
+    assert answer.status_code == status, answer.content
+    if who == "anonymous":
+        assert answer["Location"].startswith("/login?next=")
+
+
+def test_no_page_is_missing_from_the_walk():
+    assert {path for _, path in WALK} == set(_routes(project_pages))
+
+
+def test_every_page_says_whom_it_is_for():
+    for pattern in _patterns(project_pages):
+        view: Any = pattern.callback
+        while not hasattr(view, "needed_role"):
+            assert hasattr(view, "__wrapped__"), f"{pattern} has no @member_view"
+            view = view.__wrapped__
+
+
+def _patterns(patterns):
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from _patterns(pattern.url_patterns)
+        elif isinstance(pattern, URLPattern):
+            yield pattern
+
+
+def _routes(patterns):
+    return [str(pattern.pattern).replace("<uuid:", "<") for pattern in _patterns(patterns)]

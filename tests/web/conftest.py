@@ -1,0 +1,31 @@
+"""Personas with a session, and the paths of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.personas import *  # noqa: F403
+from tests.personas import _without_collected_files  # noqa: F401
+
+
+@pytest.fixture
+def signed_in(request: Any, db: None) -> Callable[[str], Client]:
+    """A client of the persona of this name; ``anonymous`` has no session, ``stranger`` owns another organization."""
+
+    def make(who: str) -> Client:
+        client = Client()
+        if who != "anonymous":
+            client.force_login(request.getfixturevalue("outsider" if who == "stranger" else who))
+        return client
+
+    return make
+
+
+@pytest.fixture
+def home(queue: Any) -> str:
+    """The path of the queue's project."""
+    return f"/p/{queue.project.organization.slug}/{queue.project.slug}/"
