@@ -15,6 +15,7 @@ from jobs.selectors.dashboard import RANGES, alive_workers, history, queues_now,
 from jobs.selectors.queue_detail import next_up
 from jobs.services.closing import delete_queue
 from jobs.services.operations import NewOperation, prepare, start
+from jobs.services.pausing import wait_until_begun
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.selectors import list_audit
@@ -104,6 +105,7 @@ def pause(request: MemberRequest, queue_id: UUID) -> HttpResponse:
         found = _get(request, queue_id)
         with deed(request.actor, "queue.pause", found):
             pause_queue(found, reason=reason)
+    wait_until_begun(found.pk)
     say(request, f"{found.name} is paused. Running jobs go on.", undo=_path(request, queue_id, "resume"))
     return back_to(_path(request, queue_id))
 
