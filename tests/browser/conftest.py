@@ -22,7 +22,8 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
          "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]  # fmt: skip
 
 
-@pytest.fixture(scope="session")
+# By module: while the driver lives its event loop runs in this thread, and no other test could start one.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         if os.environ.get("CI") == "true":
@@ -34,6 +35,7 @@ def browser() -> Iterator[Browser]:
         started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield started
         started.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
 @pytest.fixture
