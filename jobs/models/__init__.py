@@ -10,10 +10,11 @@ from jobs.models.job import Job
 from jobs.models.operation import Operation
 from jobs.models.remote import WorkerClaim
 from jobs.models.scheduled_job import ScheduledJob, ScheduleFire
-from jobs.models.statistics import JobStat, JobStatDelta, QueueStat
+from jobs.models.statistics import WHOLE_PROJECT, JobStat, JobStatDelta, QueueStat
 from jobs.models.worker import LeaderTerm, Worker, WorkerHeartbeat
 
 __all__ = [
+    "WHOLE_PROJECT",
     "ArchivedJob",
     "CircuitBreaker",
     "EventWatcher",

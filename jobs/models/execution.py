@@ -37,7 +37,12 @@ class JobExecution(models.Model):
 
     class Meta:
         db_table = "job_executions"
-        indexes = [models.Index(fields=["job", "attempt_number"], name="executions_of_job")]
+        indexes = [
+            models.Index(fields=["job", "attempt_number"], name="executions_of_job"),
+            models.Index(
+                fields=["project", "-id"], condition=Q(status__in=["failed", "lost"]), name="executions_failed"
+            ),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(status__in=ExecutionStatus.values), name="executions_status"),
         ]

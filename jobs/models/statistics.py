@@ -6,6 +6,8 @@ stays true when it is gone (ADR 19).
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
@@ -37,8 +39,15 @@ class JobStatDelta(models.Model):
         return f"{self.job_type} at {self.at}"
 
 
+#: The sums of a whole project stand under this queue, and under no job type.
+WHOLE_PROJECT = UUID(int=0)
+
+
 class JobStat(models.Model):
-    """Sums of one queue and job type over a minute, an hour, a day, or all time; histograms as in jobs.histogram."""
+    """Sums of one queue and job type over a minute, an hour, a day, or all time; histograms as in jobs.histogram.
+
+    And the sums of whole projects, see WHOLE_PROJECT: added to the others they would count everything twice.
+    """
 
     pk = models.CompositePrimaryKey("project_id", "grain", "at", "queue_id", "job_type")
     project_id = models.UUIDField()

@@ -10,23 +10,25 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Left
+from django.db.models.functions import JSONObject, Left
 
 from dlq.models import DeadLetter
-from jobs.models import Job, JobExecution, LeaderTerm, ScheduledJob, Worker
+from jobs.histogram import added, percentile_ms
+from jobs.models import JobExecution, LeaderTerm, QueueStat, ScheduledJob, Worker
 from jobs.selectors.explain import LEADER_SILENT_S
-from jobs.selectors.stats import depths_of
-from jobs.states import JobStatus
+from jobs.selectors.stats import Range, depths_of, points_by_type
 from orgs.models import Project
 from queues.models import Queue
 from scheduler_project.lib.ids import first_id_at
 from scheduler_project.lib.web.text import shape_of
 
-MOST_NAV, MOST_ENDS, MOST_QUEUES, MOST_WORKERS, MOST_SCHEDULES = 1_000, 20_000, 200, 100, 100
+MOST_NAV, MOST_FAILURES, MOST_QUEUES, MOST_WORKERS, MOST_SCHEDULES = 1_000, 2_000, 200, 100, 100
 AGE_LIMIT_S = 300.0
 LATE_S = 60.0
-#: Name of a range -> its length in seconds and the number of bars.
-RANGES = {"15m": (900, 30), "1h": (3_600, 60), "6h": (21_600, 72), "24h": (86_400, 96)}
+#: The leader counts every second or two, a big queue every 15 s at the latest.
+FRESH = timedelta(seconds=20)
+#: Name of a range -> its length in seconds and the number of bars, each of whole minutes.
+RANGES = {"15m": (900, 15), "1h": (3_600, 60), "6h": (21_600, 72), "24h": (86_400, 96)}
 _BAD = ("failed", "lost")
 
 
@@ -54,7 +56,7 @@ class Failing:
 
 @dataclass(slots=True)
 class History:
-    """Ends of attempts in a range, in equal bars, the oldest first; times in seconds."""
+    """What was done in a range, in equal bars, the oldest first; times in seconds."""
 
     bars: list[datetime]
     completed: list[int]
@@ -62,9 +64,7 @@ class History:
     cancelled: list[int]
     wait: dict[str, list[float | None]] = field(default_factory=dict)
     run: dict[str, list[float | None]] = field(default_factory=dict)
-    failing: list[Failing] = field(default_factory=list)
     by_type: dict[str, Counter[str]] = field(default_factory=dict)
-    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def nav_counts(project_id: UUID) -> dict[str, int]:
 
 def project_now(project: Project, now: datetime) -> Now:
     """Queues with their depth and age, live workers, schedules by their next time, and what needs attention."""
-    found = with_oldest(Queue.objects.filter(project=project, deleted_at=None)).order_by("-is_paused", "name")
+    found = with_counts(Queue.objects.filter(project=project, deleted_at=None), now).order_by("-is_paused", "name")
     workers = list(_alive(project.pk).order_by("hostname", "pid")[:MOST_WORKERS])
     queues = queues_now(project, list(found[:MOST_QUEUES]), workers, now)
     due = ScheduledJob.objects.filter(project=project, is_active=True).defer("payload_template")
@@ -136,28 +136,43 @@ def project_now(project: Project, now: datetime) -> Now:
     return Now(queues, workers, schedules, leader, total, capacity, max(ages, default=None), attention)
 
 
-def with_oldest(queues: QuerySet[Queue]) -> QuerySet[Queue]:
-    """Each with the due time of its oldest ready job as ``oldest_at``."""
-    ready = Job.objects.filter(queue_id=OuterRef("pk"), status=JobStatus.QUEUED.value).order_by("run_at")
-    return cast("QuerySet[Queue]", queues.annotate(oldest_at=Subquery(ready.values("run_at")[:1])))
+def with_counts(queues: QuerySet[Queue], now: datetime) -> QuerySet[Queue]:
+    """Each with what the leader counted a moment ago as ``counted``; null where none did."""
+    fresh = QueueStat.objects.filter(project_id=OuterRef("project_id"), queue_id=OuterRef("pk"), as_of__gt=now - FRESH)
+    shown = JSONObject(
+        queued="ready",
+        scheduled="scheduled",
+        claimed="claimed",
+        running="running",
+        dead_letter="dead_letters",
+        oldest="oldest_run_at",
+    )
+    return cast("QuerySet[Queue]", queues.annotate(counted=Subquery(fresh.values_list(shown)[:1])))
 
 
 def queues_now(project: Project, queues: Sequence[Queue], workers: Sequence[Worker], now: datetime) -> list[QueueNow]:
-    """Depth, age of the oldest ready job, and whether a live worker serves it; one statement.
+    """Depth, age of the oldest ready job (None without a leader), and whether a live worker serves the queue.
+
+    One statement for queues that no leader has counted lately, else none.
 
     Args:
-        queues: read through ``with_oldest``.
+        queues: read through ``with_counts``.
     """
-    ids = [queue.pk for queue in queues]
-    depths = depths_of(ids)
+    missing = depths_of([queue.pk for queue in queues if _counted(queue) is None])
     rows = []
     for queue in queues:
-        at: datetime | None = queue.oldest_at  # type: ignore[attr-defined] # of with_oldest
+        depth = _counted(queue) or {**missing[queue.pk], "oldest": None}
+        at = None if depth["oldest"] is None else datetime.fromisoformat(depth["oldest"])
         age = None if at is None else max(0.0, (now - at).total_seconds())
         path = f"{project.organization.slug}/{project.slug}/{queue.name}"
         served = any(w.status == "active" and _reports(w, now) and serves(w, path) for w in workers)
-        rows.append(QueueNow(queue, depths[queue.pk], age, served, at))
+        counts = {name: count for name, count in depth.items() if name != "oldest"}
+        rows.append(QueueNow(queue, counts, age, served, at))
     return rows
+
+
+def _counted(queue: Queue) -> dict[str, Any] | None:
+    return queue.counted  # type: ignore[attr-defined,no-any-return] # of with_counts
 
 
 def serves(worker: Worker, path: str) -> bool:
@@ -172,52 +187,49 @@ def alive_workers(project_id: UUID) -> list[Worker]:
 
 
 def history(project_id: UUID, now: datetime, range_name: str, queue_id: UUID | None = None) -> History:
-    """What ended in the range, from at most MOST_ENDS of the newest attempts; one statement."""
+    """What was done in the range, from the sums of its minutes; one statement."""
     length_s, count = RANGES[range_name]
-    since, step = now - timedelta(seconds=length_s), length_s / count
-    rows = JobExecution.objects.filter(project_id=project_id, id__gte=first_id_at(since)).order_by("-id")
-    if queue_id is not None:
-        rows = rows.filter(job__queue_id=queue_id)
-    columns = (
-        "status",
-        "claimed_at",
-        "finished_at",
-        "duration_ms",
-        "job__job_type",
-        "job__run_at",
-        "job__attempt_count",
-    )
-    ends = list(rows.annotate(error=Left("error_message", 300)).values_list(*columns, "error")[: MOST_ENDS + 1])
-    bars = [since + timedelta(seconds=step * i) for i in range(count)]
-    found = History(bars, [0] * count, [0] * count, [0] * count, is_cut=len(ends) > MOST_ENDS)
-    waits: dict[int, list[float]] = defaultdict(list)
-    runs: dict[int, list[float]] = defaultdict(list)
-    errors: dict[tuple[str, str], list[datetime]] = defaultdict(list)
-    for status, claimed, finished, ran_ms, job_type, run_at, attempts, error in ends[:MOST_ENDS]:
-        found.by_type.setdefault(job_type, Counter())["failed" if status in _BAD else status] += 1
-        i = min(count - 1, max(0, int((finished - since).total_seconds() / step)))
-        if status in _BAD:
-            found.failed[i] += 1
-            errors[job_type, shape_of(error or status)].append(finished)
-        elif status == "completed":
-            found.completed[i] += 1
-        else:
-            found.cancelled[i] += 1
-        if ran_ms is not None:
-            runs[i].append(ran_ms / 1000)
-        if attempts <= 1 and claimed >= run_at:
-            waits[i].append((claimed - run_at).total_seconds())
+    step = timedelta(seconds=length_s // count)
+    end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    since = end - timedelta(seconds=length_s)
+    bars = [since + step * i for i in range(count)]
+    found = History(bars, [0] * count, [0] * count, [0] * count)
+    waits: dict[int, list[list[int]]] = defaultdict(list)
+    runs: dict[int, list[list[int]]] = defaultdict(list)
+    for job_type, point in points_by_type(project_id, Range(since, end), queue_id):
+        bar = int((point.at - since) / step)
+        found.completed[bar] += point.completed
+        found.failed[bar] += point.failed + point.expired
+        found.cancelled[bar] += point.cancelled
+        waits[bar].append(point.waits)
+        runs[bar].append(point.runs)
+        counts = found.by_type.setdefault(job_type, Counter())
+        counts.update(completed=point.completed, failed=point.failed + point.expired)
     found.wait, found.run = _percentiles(waits, count), _percentiles(runs, count)
-    top = sorted(errors.items(), key=lambda item: -len(item[1]))[:8]
-    found.failing = [Failing(kind, text, len(at), min(at), max(at)) for (kind, text), at in top]
     return found
 
 
-def _percentiles(values: dict[int, list[float]], count: int) -> dict[str, list[float | None]]:
+def failing(project_id: UUID, since: datetime) -> tuple[list[Failing], bool]:
+    """The failures since then by type and shape of the error, the most frequent first; and whether some were left out.
+
+    One statement, for the newest MOST_FAILURES.
+    """
+    rows = JobExecution.objects.filter(project_id=project_id, id__gte=first_id_at(since), status__in=_BAD)
+    newest = rows.order_by("-id").annotate(error=Left("error_message", 300))
+    ends = list(newest.values_list("status", "finished_at", "job__job_type", "error")[: MOST_FAILURES + 1])
+    errors: dict[tuple[str, str], list[datetime]] = defaultdict(list)
+    for status, finished, job_type, error in ends[:MOST_FAILURES]:
+        errors[job_type, shape_of(error or status)].append(finished)
+    top = sorted(errors.items(), key=lambda item: -len(item[1]))[:8]
+    return [Failing(kind, text, len(at), min(at), max(at)) for (kind, text), at in top], len(ends) > MOST_FAILURES
+
+
+def _percentiles(histograms: dict[int, list[list[int]]], count: int) -> dict[str, list[float | None]]:
+    sums = {bar: added(some) for bar, some in histograms.items()}
     found: dict[str, list[float | None]] = {}
-    for name, part in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
-        ranked = {i: sorted(some) for i, some in values.items()}
-        found[name] = [ranked[i][int(part * (len(ranked[i]) - 1))] if i in ranked else None for i in range(count)]
+    for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        at = {bar: percentile_ms(histogram, share) for bar, histogram in sums.items()}
+        found[name] = [None if at.get(bar) is None else (at[bar] or 0.0) / 1000 for bar in range(count)]
     return found
 
 

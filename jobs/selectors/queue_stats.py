@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import Max, Sum
 
-from jobs.models import JobStat, QueueStat
+from jobs.models import WHOLE_PROJECT, JobStat, QueueStat
 from queues.models import Queue
 from scheduler_project.lib.sql import database_now
 
@@ -90,7 +90,9 @@ def counted_age_s() -> float | None:
 
 def totals() -> dict[tuple[UUID, str], JobStat]:
     """Everything ever done, by queue and job type."""
-    return {(row.queue_id, row.job_type): row for row in JobStat.objects.filter(grain="all")}
+    return {
+        (row.queue_id, row.job_type): row for row in JobStat.objects.filter(grain="all").exclude(queue_id=WHOLE_PROJECT)
+    }
 
 
 def paths_of(queue_ids: Iterable[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from django.db.models import Count, QuerySet, Value
 
 from dlq.models import DeadLetter
 from jobs.histogram import added, percentile_ms
-from jobs.models import Job, JobStat
+from jobs.models import WHOLE_PROJECT, Job, JobStat
 from jobs.selectors.queue_stats import QueueNow, queues_now
 from jobs.states import JobStatus
 
@@ -94,10 +94,18 @@ class Range:
 
 def series(project_id: UUID, span: Range, *, queue_id: UUID | None = None, job_type: str | None = None) -> list[Point]:
     """One point for each step in which something was done, the oldest first. One query on the sums."""
+    if queue_id is None and job_type is None:
+        queue_id = WHOLE_PROJECT
     by_step: defaultdict[datetime, list[JobStat]] = defaultdict(list)
     for row in _sums(project_id, span, queue_id, job_type).order_by("at"):
         by_step[row.at].append(row)
     return [_point(at, rows) for at, rows in by_step.items()]
+
+
+def points_by_type(project_id: UUID, span: Range, queue_id: UUID | None = None) -> list[tuple[str, Point]]:
+    """Of a queue a point for each step and job type; of a whole project one for each step, of type "". One query."""
+    rows = _sums(project_id, span, WHOLE_PROJECT if queue_id is None else queue_id, None)
+    return [(row.job_type, _point(row.at, [row])) for row in rows.order_by("at")]
 
 
 def percentiles(points: Sequence[Point]) -> tuple[Percentiles, Percentiles]:
@@ -124,8 +132,7 @@ def snapshot(project_id: UUID) -> list[QueueNow]:
 
 def _sums(project_id: UUID, span: Range, queue_id: UUID | None, job_type: str | None) -> QuerySet[JobStat]:
     rows = JobStat.objects.filter(project_id=project_id, grain=span.grain, at__gte=span.start, at__lt=span.end)
-    if queue_id is not None:
-        rows = rows.filter(queue_id=queue_id)
+    rows = rows.exclude(queue_id=WHOLE_PROJECT) if queue_id is None else rows.filter(queue_id=queue_id)
     return rows if job_type is None else rows.filter(job_type=job_type)
 
 

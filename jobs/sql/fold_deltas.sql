@@ -1,4 +1,5 @@
--- fold_deltas.sql: add increments of one minute to the sums of its minute, hour and day and of all time
+-- fold_deltas.sql: add increments of one minute to the sums of its minute, hour and day and of all time, for each queue
+-- and job type, and for the whole project (under the queue 0 and no type: pages of big projects read only these)
 -- params   limit int (increments at once)
 -- returns  count of increments folded; 0 if there were none that nobody else holds
 -- locks    the increments until commit (skip locked), then the rows of the sums
@@ -16,16 +17,22 @@ with picked as materialized (
      where delta.id = picked.id
        and delta.project_id = picked.project_id
     returning delta.*
+), counted as materialized (
+    select * from taken
+     union all
+    select id, project_id, '00000000-0000-0000-0000-000000000000', '', at, created, started, completed, failed, retried,
+           dead, cancelled, expired, waits_ms, runs_ms
+      from taken
 ), summed as (
     select project_id, queue_id, job_type, min(at) as at, sum(created) as created, sum(started) as started,
            sum(completed) as completed, sum(failed) as failed, sum(retried) as retried, sum(dead) as dead,
            sum(cancelled) as cancelled, sum(expired) as expired
-      from taken
+      from counted
      group by project_id, queue_id, job_type
 ), times as (
-    select project_id, queue_id, job_type, true as is_wait, unnest(waits_ms) as ms from taken
+    select project_id, queue_id, job_type, true as is_wait, unnest(waits_ms) as ms from counted
      union all
-    select project_id, queue_id, job_type, false, unnest(runs_ms) from taken
+    select project_id, queue_id, job_type, false, unnest(runs_ms) from counted
 ), buckets as (
     select project_id, queue_id, job_type, is_wait,
            case when ms > 1 then least(47, ceil(ln(ms) * 2.885390081777927 - 1e-9))::int else 0 end as bucket,

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from jobs.selectors.dashboard import RANGES, History, Now, history, project_now
+from jobs.selectors.dashboard import RANGES, History, Now, failing, history, project_now
 from orgs.web.access import MemberRequest, member_view
 from scheduler_project.lib.web.charts import distribution
 from scheduler_project.lib.web.history import charts_of
@@ -23,7 +23,9 @@ def dashboard(request: MemberRequest) -> HttpResponse:
     name = range_of(request)
     past = history(request.project.pk, request.now, name)
     present = project_now(request.project, request.now)
+    alike, is_cut = failing(request.project.pk, past.bars[0])
     context = {"section": "dashboard", "range": name, "ranges": RANGES, "past": past, "present": present}
+    context |= {"failing": alike, "is_cut": is_cut}
     context |= charts_of(past, zone_of(request)) | _tiles(past, present)
     return respond(request, "jobs/dashboard.html", "jobs/_dashboard.html", context)
 

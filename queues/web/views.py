@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.hints import WORK, hint
-from jobs.selectors.dashboard import RANGES, alive_workers, history, queues_now, serves, with_oldest
+from jobs.selectors.dashboard import RANGES, alive_workers, history, queues_now, serves, with_counts
 from jobs.selectors.queue_detail import next_up
 from jobs.services.closing import delete_queue
 from jobs.services.operations import NewOperation, prepare, start
@@ -39,7 +39,7 @@ WAITING = ("queued", "scheduled")
 @require_safe
 @member_view()
 def queues(request: MemberRequest) -> HttpResponse:
-    found = with_oldest(Queue.objects.filter(project=request.project, deleted_at=None)).order_by("-id")
+    found = with_counts(Queue.objects.filter(project=request.project, deleted_at=None), request.now).order_by("-id")
     wanted = request.GET.get("q", "").strip()[:100]
     if wanted:
         found = found.filter(name__icontains=wanted)
@@ -209,7 +209,8 @@ def _show(
 
 def _get(request: MemberRequest, queue_id: UUID) -> Queue:
     """The queue of this very project; the role was checked before."""
-    found = with_oldest(Queue.objects.filter(project=request.project, pk=queue_id, deleted_at=None)).first()
+    queues = Queue.objects.filter(project=request.project, pk=queue_id, deleted_at=None)
+    found = with_counts(queues, request.now).first()
     if found is None:
         raise NotFound("There is no such queue.")
     return found
