@@ -44,6 +44,7 @@ class DeadLetter(models.Model):
         indexes = [
             models.Index(fields=["queue", "-id"], name="dead_letters_of_queue"),
             models.Index(fields=["queue", "-id"], condition=Q(resolved=False), name="dead_letters_open"),
+            models.Index(fields=["project", "-id"], condition=Q(resolved=False), name="dead_letters_open_of_project"),
             models.Index(fields=["job"], name="dead_letters_of_job"),
         ]
         constraints = [

@@ -16,6 +16,7 @@ api = [
 project_pages = [
     path("", include("jobs.web.urls")),
     path("", include("queues.web.urls")),
+    path("", include("dlq.web.urls")),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("accounts.web.urls")),

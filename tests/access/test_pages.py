@@ -8,10 +8,13 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver
 
+from dlq.models import DeadLetter
 from scheduler_project.urls import project_pages
+from tests.factories import job_in
 
 WHO = ("anonymous", "stranger", "viewer", "member", "manager", "owner")
 READ = "302 404 200 200 200 200"
+MEMBER_DOES = "302 404 403 302 302 302"
 ADMIN_PAGE = "302 404 403 403 200 200"
 ADMIN_DOES = "302 404 403 403 302 302"
 #: Below /p/<org>/<project>/. An action that asks for a confirmation answers 200 with the question.
@@ -28,6 +31,10 @@ WALK = {
     ("POST", "queues/<queue_id>/resume"): ADMIN_DOES,
     ("POST", "queues/<queue_id>/purge"): ADMIN_PAGE,
     ("POST", "queues/<queue_id>/delete"): ADMIN_PAGE,
+    ("GET", "dead-letter"): READ,
+    ("GET", "dead-letter/<letter_id>"): READ,
+    ("POST", "dead-letter/<letter_id>/resolve"): MEMBER_DOES,
+    ("POST", "dead-letter/resolve"): MEMBER_DOES,
 }
 BODIES: dict[str, dict[str, Any]] = {
     "queues/new": {"name": "fresh", "priority": "0", "visibility_timeout_secs": "60"},
@@ -42,7 +49,8 @@ STEPS = [
 @pytest.fixture
 def things(queue):
     """The ids that stand in paths."""
-    return {"queue_id": queue.pk}
+    dead = job_in("dead_letter", queue).job
+    return {"queue_id": queue.pk, "letter_id": DeadLetter.objects.get(job=dead).pk}
 
 
 @pytest.mark.parametrize(("method", "path", "who", "status"), STEPS)

@@ -1,0 +1,84 @@
+"""Dead letters that look alike, put together: same job type, same reason, same shape of the error."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.db.models.functions import Left
+
+from dlq.models import DeadLetter
+from scheduler_project.lib.web.text import shape_of
+
+#: The newest open letters that are read to be grouped; those beyond are found in the list.
+MOST_GROUPED = 5_000
+_COLUMNS = ("id", "job_type", "failure_reason", "moved_at", "queue__name")
+
+
+class Kind(NamedTuple):
+    """What letters of one group have in common."""
+
+    job_type: str
+    reason: str
+    shape: str
+
+    @property
+    def key(self) -> str:
+        """A short name for addresses."""
+        return hashlib.sha256("\x00".join(self).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class Group:
+    """Letters that look alike, the newest first."""
+
+    kind: Kind
+    sample: str
+    first_at: datetime
+    last_at: datetime
+    ids: list[UUID] = field(default_factory=list)
+    queues: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Groups, the largest first; ``is_cut`` if there are more open letters than were read."""
+
+    groups: list[Group]
+    count: int
+    is_cut: bool
+
+    def of(self, key: str) -> Group | None:
+        """The group of this key."""
+        return next((group for group in self.groups if group.kind.key == key), None)
+
+
+def open_letters(project_id: UUID) -> QuerySet[DeadLetter]:
+    """Of a project those that wait for a decision, newest first."""
+    return DeadLetter.objects.filter(project_id=project_id, resolved=False).order_by("-id")
+
+
+def group(letters: QuerySet[DeadLetter]) -> Grouped:
+    """Read at most MOST_GROUPED letters, without their payloads; one statement."""
+    rows: list[tuple[Any, ...]] = list(
+        letters.annotate(error=Left("last_error", 300)).values_list(*_COLUMNS, "error")[: MOST_GROUPED + 1]
+    )
+    found = _put_together(rows[:MOST_GROUPED])
+    return Grouped(found, min(len(rows), MOST_GROUPED), len(rows) > MOST_GROUPED)
+
+
+def _put_together(rows: Iterable[tuple[Any, ...]]) -> list[Group]:
+    groups: dict[Kind, Group] = {}
+    for id_, job_type, reason, moved_at, queue, error in rows:
+        kind = Kind(job_type, reason, shape_of(error))
+        known = groups.setdefault(kind, Group(kind, error, moved_at, moved_at))
+        known.ids.append(id_)
+        known.queues[queue] += 1
+        known.first_at = min(known.first_at, moved_at)
+    return sorted(groups.values(), key=lambda one: (-len(one.ids), one.kind))
