@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler_project import env
+from scheduler_project.lib.egress import Policy, Rules
 from scheduler_project.lib.embedded_pg import DURABLE, THROWAWAY, EmbeddedPostgres
 from scheduler_project.lib.logs import configure as configure_logs
 from scheduler_project.lib.pg import settings_from_url
@@ -73,6 +74,11 @@ RETENTION_DAYS = env.integer("RETENTION_DAYS", 30, at_least=1, at_most=3_650)
 LOG_RETENTION_DAYS = env.integer("LOG_RETENTION_DAYS", 90, at_least=1, at_most=3_650)
 ARCHIVE_RETENTION_DAYS = env.integer("ARCHIVE_RETENTION_DAYS", 365, at_least=1, at_most=36_500)
 HANDLER_MODULES = env.names("HANDLER_MODULES")
+_RULES = "addresses, networks and host patterns such as 10.1.0.0/16 or *.example.com are needed, separated by commas"
+EGRESS_POLICY = Policy(
+    allow=env.parsed("EGRESS_ALLOW", env.text("EGRESS_ALLOW"), Rules.of_text, _RULES),
+    deny=env.parsed("EGRESS_DENY", env.text("EGRESS_DENY"), Rules.of_text, _RULES),
+)
 
 # -- Django ---------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
