@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler_project import env
+from scheduler_project.lib.egress import Policy, Rules
 from scheduler_project.lib.embedded_pg import DURABLE, THROWAWAY, EmbeddedPostgres
 from scheduler_project.lib.logs import configure as configure_logs
 from scheduler_project.lib.pg import settings_from_url
@@ -23,6 +24,8 @@ IS_TEST = "PYTEST_VERSION" in os.environ or ENVIRONMENT == "test"
 DEBUG = False
 
 SECRET_KEY = env.secret("SECRET_KEY", development="development-only-" + "x" * 40, is_production=IS_PRODUCTION)
+#: Earlier values of it: what they encrypted can still be read, and sessions they signed stay good.
+SECRET_KEY_FALLBACKS = env.names("SECRET_KEY_FALLBACKS")
 JWT_SECRET = env.secret("JWT_SECRET", development="development-only-" + "y" * 40, is_production=IS_PRODUCTION)
 
 #: Shown in the head of every page, so that nobody mistakes one installation for another.
@@ -77,6 +80,11 @@ RETENTION_DAYS = env.integer("RETENTION_DAYS", 30, at_least=1, at_most=3_650)
 LOG_RETENTION_DAYS = env.integer("LOG_RETENTION_DAYS", 90, at_least=1, at_most=3_650)
 ARCHIVE_RETENTION_DAYS = env.integer("ARCHIVE_RETENTION_DAYS", 365, at_least=1, at_most=36_500)
 HANDLER_MODULES = env.names("HANDLER_MODULES")
+_RULES = "addresses, networks and host patterns such as 10.1.0.0/16 or *.example.com are needed, separated by commas"
+EGRESS_POLICY = Policy(
+    allow=env.parsed("EGRESS_ALLOW", env.text("EGRESS_ALLOW"), Rules.of_text, _RULES),
+    deny=env.parsed("EGRESS_DENY", env.text("EGRESS_DENY"), Rules.of_text, _RULES),
+)
 
 # -- Django ---------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [

@@ -8,7 +8,8 @@
 """
 
 from jobs.handlers import testing as _testing  # noqa: F401 - registers the built-in types
-from jobs.handlers.base import Cancel, Discard, JobContext, RetryAfter, Snooze, Stopped
+from jobs.handlers import webhook as _webhook  # noqa: F401
+from jobs.handlers.base import Cancel, Discard, JobContext, Permanent, RetryAfter, Snooze, Stopped
 from jobs.handlers.registry import handler
 
-__all__ = ["Cancel", "Discard", "JobContext", "RetryAfter", "Snooze", "Stopped", "handler"]
+__all__ = ["Cancel", "Discard", "JobContext", "Permanent", "RetryAfter", "Snooze", "Stopped", "handler"]

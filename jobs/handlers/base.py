@@ -33,6 +33,10 @@ class Discard(Exception):
     """Failed for good: no retry, no dead letter."""
 
 
+class Permanent(Exception):
+    """Failed, and another attempt would fail alike: the job goes to the dead letters at once."""
+
+
 class Cancel(Exception):
     """Stop here; the job ends as cancelled."""
 

@@ -23,7 +23,7 @@ from jobs.decisions import (
     Verdict,
     storable,
 )
-from jobs.handlers.base import Cancel, Discard, JobContext, Outbox, RetryAfter, Snooze, Stopped, StopReason
+from jobs.handlers.base import Cancel, Discard, JobContext, Outbox, Permanent, RetryAfter, Snooze, Stopped, StopReason
 from jobs.handlers.registry import Handler, find_handler
 from jobs.lease import Ending, Lease
 from scheduler_project.lib import json_gate, logs
@@ -129,6 +129,8 @@ def _asked_for(error: BaseException, reason: StopReason | None, ctx: JobContext)
             return Snoozed(float(error.delay_s))
         case RetryAfter():
             return Failed(text or "asked to retry later", None, float(error.delay_s))
+        case Permanent():
+            return Failed(text or "failed for good", is_final=True)
         case Discard():
             return Discarded(text or "discarded by the handler")
         case Cancel():

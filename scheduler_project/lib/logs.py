@@ -106,7 +106,13 @@ def configure(*, level: str, pretty: bool, stream: TextIO) -> None:
             },
             "handlers": {"line": {"class": "logging.StreamHandler", "formatter": "line", "stream": stream}},
             "root": {"handlers": ["line"], "level": level.upper()},
-            "loggers": {"django.db.backends": {"level": "WARNING"}, "asyncio": {"level": "WARNING"}},
+            "loggers": {
+                "django.db.backends": {"level": "WARNING"},
+                "asyncio": {"level": "WARNING"},
+                # They log addresses and headers, which may hold secrets.
+                "httpx": {"level": "WARNING"},
+                "httpcore": {"level": "WARNING"},
+            },
         }
     )
     structlog.configure(

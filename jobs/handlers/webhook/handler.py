@@ -1,0 +1,144 @@
+"""The handler: one call within one deadline, and what its answer means for the job."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import re
+import ssl
+import time
+from typing import Any, NoReturn
+
+import httpx
+
+from jobs.handlers.base import JobContext, Permanent, RetryAfter
+from jobs.handlers.registry import handler
+from jobs.handlers.webhook.payload import BadPayload, Call, check_payload
+from jobs.handlers.webhook.transport import DnsFailed, EgressDenied, shared_client
+
+MAX_KEPT_BYTES, MAX_KEPT_HEADERS, MAX_KEPT_HEADER_CHARS = 65_536, 50, 1_000
+MAX_RETRY_AFTER_S = 86_400.0
+_RETRIED = frozenset({408, 425, 429})
+_PRIVATE = re.compile(r"cookie|auth|token|secret|key|location", re.IGNORECASE)
+
+
+class WebhookFailed(Exception):
+    """The call failed; another attempt may help. Begins with a stable code, never holds the address or a header."""
+
+
+@handler("http.webhook")
+async def webhook(ctx: JobContext) -> dict[str, Any]:
+    """Send the call that the payload describes; return status, headers and body of the answer, truncated."""
+    try:
+        call = check_payload(ctx.payload)
+    except BadPayload as error:
+        raise Permanent(f"bad_payload: {error}") from None
+    return await send(ctx, call, shared_client())
+
+
+async def send(ctx: JobContext, call: Call, client: httpx.AsyncClient) -> dict[str, Any]:
+    """One attempt.
+
+    Raises:
+        Permanent: another attempt would end alike.
+        RetryAfter: the target said when to come back.
+        WebhookFailed: any other failure that may pass.
+    """
+    try:
+        async with asyncio.timeout(call.timeout_s):
+            return await _exchange(ctx, call, client)
+    except TimeoutError:
+        raise WebhookFailed(f"timeout: no complete answer within {call.timeout_s:g} s") from None
+    except EgressDenied as error:
+        raise Permanent(str(error)) from None
+    except DnsFailed as error:
+        raise WebhookFailed(str(error)) from None
+    except httpx.ConnectError as error:
+        kind = "tls_failed" if isinstance(error.__context__, ssl.SSLError) or "SSL" in str(error) else "connect_failed"
+        raise WebhookFailed(f"{kind}: no connection to the target") from None
+    except httpx.RemoteProtocolError:
+        raise WebhookFailed("bad_answer: the target broke the rules of HTTP or ended in mid-answer") from None
+    except httpx.HTTPError as error:
+        raise WebhookFailed(f"connection_lost: {type(error).__name__}") from None
+
+
+async def _exchange(ctx: JobContext, call: Call, client: httpx.AsyncClient) -> dict[str, Any]:
+    began = time.monotonic()
+    request = httpx.Request(call.method, call.url, headers={**call.headers, **_our_headers(ctx)}, content=call.body)
+    response = await client.send(request, stream=True)
+    try:
+        _judge(call, response)
+        body, is_cut = await _read(response)
+    finally:
+        client.cookies.clear()
+        await response.aclose()
+    return {
+        "status": response.status_code,
+        "headers": _kept_headers(response),
+        "body": body,
+        "truncated": is_cut,
+        "duration_ms": round((time.monotonic() - began) * 1000),
+    }
+
+
+def _our_headers(ctx: JobContext) -> dict[str, str]:
+    return {
+        "accept-encoding": "identity",  # nothing is ever unpacked, so nothing can swell
+        "user-agent": "Punctual-Webhook",
+        "connection": "close",
+        "webhook-id": ctx.job_id,
+        "x-job-id": ctx.job_id,
+        "x-job-attempt": str(ctx.attempt),
+        "x-job-fencing-number": str(ctx.fencing_number),
+    }
+
+
+def _judge(call: Call, response: httpx.Response) -> None:
+    status = response.status_code
+    if any(low <= status <= high for low, high in call.expected):
+        return
+    if 300 <= status < 400:
+        raise Permanent(f"redirect_not_allowed: redirect not allowed (status {status})")
+    if status in _RETRIED or status >= 500 or any(low <= status <= high for low, high in call.retried):
+        _retry(status, response.headers.get("retry-after"))
+    raise Permanent(f"bad_status: the target answered {status}")
+
+
+def _retry(status: int, text: str | None) -> NoReturn:
+    reason = f"bad_status: the target answered {status}"
+    delay_s = None if text is None else read_retry_after(text)
+    if delay_s is None:
+        raise WebhookFailed(reason)
+    raise RetryAfter(delay_s, reason)
+
+
+def read_retry_after(text: str) -> float | None:
+    """Seconds to wait, at most a day, from a number of seconds or an HTTP date; None if it is neither."""
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:12]), MAX_RETRY_AFTER_S)
+    try:
+        until = email.utils.parsedate_to_datetime(text).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return min(max(0.0, until - time.time()), MAX_RETRY_AFTER_S)
+
+
+async def _read(response: httpx.Response) -> tuple[str | None, bool]:
+    """The first part of the body as text, and whether there was more; an encoded one is not unpacked: None."""
+    kept = bytearray()
+    async for chunk in response.aiter_raw():
+        kept += chunk[: MAX_KEPT_BYTES + 1 - len(kept)]
+        if len(kept) > MAX_KEPT_BYTES:
+            break
+    is_cut = len(kept) > MAX_KEPT_BYTES
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        return None, is_cut
+    text = bytes(kept[:MAX_KEPT_BYTES]).decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return text, is_cut
+
+
+def _kept_headers(response: httpx.Response) -> dict[str, str]:
+    items = list(response.headers.items())[:MAX_KEPT_HEADERS]
+    # U+0000 can not be in a header; other bytes come as Latin-1, which PostgreSQL takes.
+    return {name[:200]: "***" if _PRIVATE.search(name) else text[:MAX_KEPT_HEADER_CHARS] for name, text in items}
