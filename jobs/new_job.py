@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
+from jobs.handlers.registry import payload_problem
 from queues.models import MAX_ATTEMPTS, PRIORITY_BOUND
 from scheduler_project.lib import json_gate
 from scheduler_project.lib.errors import FieldError, ValidationFailed
@@ -68,6 +69,9 @@ def checked(jobs: Sequence[NewJob]) -> list[str]:
             payloads.append(json_gate.encode(job.payload))
         except json_gate.Unstorable as error:
             errors.append(FieldError(f"{prefix}payload", str(error)))
+        else:
+            if problem := payload_problem(job.job_type, job.payload):
+                errors.append(FieldError(f"{prefix}{problem[0]}", problem[1]))
         errors += [FieldError(f"{prefix}{name}", text) for name, text in _complaints(job)]
     if errors:
         raise ValidationFailed("; ".join(f"{e.field}: {e.message}" for e in errors[:3]), errors)

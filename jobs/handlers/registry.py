@@ -16,6 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Whether a handler has a circuit breaker: True for one a project, a function of the payload for one a target.
 Circuit = bool | Callable[[Any], str | None]
 MAX_CIRCUIT_CHARS = 300
+#: Looks at a payload before its job is submitted; a ValueError says what is wrong, as in "payload.url: is no URL".
+Check = Callable[[Any], object]
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,198}\*?")
 
 
@@ -28,6 +30,7 @@ class Handler:
     is_async: bool
     timeout_s: float | None
     circuit: Circuit = False
+    check: Check | None = None
 
 
 _exact: dict[str, Handler] = {}
@@ -38,7 +41,9 @@ class HandlerProblem(Exception):
     """A handler is declared in a way that can not work; says where."""
 
 
-def handler(job_type: str, *, timeout_s: float | None = None, circuit: Circuit = False) -> Callable[[F], F]:
+def handler(
+    job_type: str, *, timeout_s: float | None = None, circuit: Circuit = False, check: Check | None = None
+) -> Callable[[F], F]:
     """Register a function, sync (runs in a thread) or async (runs on the event loop), for a job type.
 
     Args:
@@ -46,6 +51,7 @@ def handler(job_type: str, *, timeout_s: float | None = None, circuit: Circuit =
         timeout_s: how long one attempt may take. Async handlers are cancelled then; sync ones see it in ``ctx``.
         circuit: True gives the handler a circuit breaker in each project; a function of the payload names the target
             that the breaker is for, such as a host, and returns None for none.
+        check: looks at a payload before its job is submitted; a ValueError refuses it.
 
     Raises:
         HandlerProblem: a malformed type, or one that another function stands for.
@@ -58,7 +64,7 @@ def handler(job_type: str, *, timeout_s: float | None = None, circuit: Circuit =
         known = table.get(job_type)
         if known is not None and _place(known.run) != _place(function):
             raise HandlerProblem(f"{job_type!r} is handled by {_place(known.run)} and by {_place(function)}")
-        table[job_type] = Handler(job_type, function, inspect.iscoroutinefunction(function), timeout_s, circuit)
+        table[job_type] = Handler(job_type, function, inspect.iscoroutinefunction(function), timeout_s, circuit, check)
         return function
 
     return register
@@ -89,6 +95,19 @@ def circuit_of(job_type: str, payload: Any) -> str | None:
     except Exception:  # noqa: BLE001 - boundary: user code, asked about user input; the handler itself will complain
         return None
     return f"{job_type} {target}"[:MAX_CIRCUIT_CHARS] if target else None
+
+
+def payload_problem(job_type: str, payload: Any) -> tuple[str, str] | None:
+    """What the handler has against a payload, as (field, message); None if nothing, or if no handler is known here."""
+    found = find_handler(job_type)
+    if found is None or found.check is None:
+        return None
+    try:
+        found.check(payload)
+    except ValueError as error:
+        field, _, message = str(error).partition(": ")
+        return (field, message) if field.startswith("payload") and message else ("payload", str(error))
+    return None
 
 
 def known_types() -> tuple[list[str], list[str]]:

@@ -40,8 +40,6 @@ NOT_BUILT = {
     "dashboard cancel action, session cookie, no CSRF token": "the dashboard is not built yet",
     "number-timeout-nan-text": "jobs have no timeout of their own yet",
     "number-timeout-negative": "jobs have no timeout of their own yet",
-    "webhook-metadata-address": "http.webhook is not built yet",
-    "webhook-scheme": "http.webhook is not built yet",
 }
 
 

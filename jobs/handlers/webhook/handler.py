@@ -14,6 +14,7 @@ import httpx
 from jobs.handlers.base import JobContext, Permanent, RetryAfter
 from jobs.handlers.registry import handler
 from jobs.handlers.webhook.payload import BadPayload, Call, check_payload
+from jobs.handlers.webhook.submission import check_submission, target_of
 from jobs.handlers.webhook.transport import DnsFailed, EgressDenied, shared_client
 
 MAX_KEPT_BYTES, MAX_KEPT_HEADERS, MAX_KEPT_HEADER_CHARS = 65_536, 50, 1_000
@@ -26,7 +27,7 @@ class WebhookFailed(Exception):
     """The call failed; another attempt may help. Begins with a stable code, never holds the address or a header."""
 
 
-@handler("http.webhook")
+@handler("http.webhook", circuit=target_of, check=check_submission)
 async def webhook(ctx: JobContext) -> dict[str, Any]:
     """Send the call that the payload describes; return status, headers and body of the answer, truncated."""
     try:
