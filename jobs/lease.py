@@ -30,6 +30,7 @@ class Lease(NamedTuple):
     place: int
     circuit: str | None = None
     project_id: str = ""
+    timeout_s: float | None = None
 
     @property
     def attempt(self) -> int:

@@ -17,6 +17,7 @@ _MANY = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000)
 CLAIMED = Counter("jobs_claimed", "Jobs this worker claimed.", ["queue", "worker_id"])
 SETTLED = Counter("jobs_settled", "Attempts this worker ended, by the status they left the job in.", ["status"])
 REFUSED = Counter("late_results_refused", "Results dropped because the lease was lost.")
+GHOSTS = Counter("handlers_given_up", "Attempts ended without their handler, which did not stop when told to.")
 ACTIVE = Gauge("worker_active_jobs", "Handlers that run now.", ["worker_id"])
 WORKER_UP = Gauge("worker_up", "1 while the worker serves, also while it drains.", ["worker_id"])
 LISTENING = Gauge(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
@@ -19,6 +19,7 @@ MAX_TRACE_CHARS = 64
 MAX_PARENTS = 1_000
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(9999, 1, 1, tzinfo=UTC)
+SHORTEST_TIMEOUT_S, LONGEST_TIMEOUT_S = 0.1, 7 * 86_400.0
 LONGEST_DELAY_S = 10 * 366 * 86_400
 
 
@@ -42,6 +43,7 @@ class NewJob:
         idempotency_key: a second submission of the same key to the queue returns the first job.
         concurrency_key: of jobs of the queue with the same key at most ``max_concurrency_per_key`` are in flight.
         max_attempts: instead of the policy's, 1 to 1000.
+        timeout_s: how long one attempt may take, 0.1 to 604,800; the handler's own limit holds too.
         depends_on: jobs of the same project that must end before it begins.
     """
 
@@ -54,6 +56,7 @@ class NewJob:
     concurrency_key: str | None = None
     retry_policy_id: UUID | None = None
     max_attempts: int | None = None
+    timeout_s: float | None = None
     trace_id: str = ""
     scheduled_job_id: UUID | None = None
     batch_id: UUID | None = None
@@ -84,26 +87,32 @@ def prefix_of(index: int, items: Sequence[object]) -> str:
 
 
 def _complaints(job: NewJob) -> list[tuple[str, str]]:
-    found = []
+    return [*_about_texts(job), *_about_numbers(job)]
+
+
+def _about_texts(job: NewJob) -> Iterator[tuple[str, str]]:
     if not _is_name(job.job_type, MAX_TYPE_CHARS):
-        found.append(("job_type", f"must be 1 to {MAX_TYPE_CHARS} printable characters without blanks"))
-    if not -PRIORITY_BOUND <= job.priority <= PRIORITY_BOUND:
-        found.append(("priority", f"must be from {-PRIORITY_BOUND} to {PRIORITY_BOUND}"))
-    if job.max_attempts is not None and not 1 <= job.max_attempts <= MAX_ATTEMPTS:
-        found.append(("max_attempts", f"must be from 1 to {MAX_ATTEMPTS}"))
-    if job.idempotency_key is not None and not _is_text(job.idempotency_key, MAX_KEY_CHARS):
-        found.append(("idempotency_key", f"must be 1 to {MAX_KEY_CHARS} printable characters"))
-    if job.concurrency_key is not None and not _is_text(job.concurrency_key, MAX_KEY_CHARS):
-        found.append(("concurrency_key", f"must be 1 to {MAX_KEY_CHARS} printable characters"))
+        yield "job_type", f"must be 1 to {MAX_TYPE_CHARS} printable characters without blanks"
+    for name, key in (("idempotency_key", job.idempotency_key), ("concurrency_key", job.concurrency_key)):
+        if key is not None and not _is_text(key, MAX_KEY_CHARS):
+            yield name, f"must be 1 to {MAX_KEY_CHARS} printable characters"
     if job.trace_id and not _is_text(job.trace_id, MAX_TRACE_CHARS):
-        found.append(("trace_id", f"must be at most {MAX_TRACE_CHARS} printable characters"))
+        yield "trace_id", f"must be at most {MAX_TRACE_CHARS} printable characters"
+
+
+def _about_numbers(job: NewJob) -> Iterator[tuple[str, str]]:
+    if not -PRIORITY_BOUND <= job.priority <= PRIORITY_BOUND:
+        yield "priority", f"must be from {-PRIORITY_BOUND} to {PRIORITY_BOUND}"
+    if job.max_attempts is not None and not 1 <= job.max_attempts <= MAX_ATTEMPTS:
+        yield "max_attempts", f"must be from 1 to {MAX_ATTEMPTS}"
+    if job.timeout_s is not None and not SHORTEST_TIMEOUT_S <= job.timeout_s <= LONGEST_TIMEOUT_S:
+        yield "timeout_s", f"must be from {SHORTEST_TIMEOUT_S} to {LONGEST_TIMEOUT_S:.0f} seconds"
     if job.run_at is not None and (job.run_at.utcoffset() is None or not EARLIEST <= job.run_at < LATEST):
-        found.append(("run_at", "must be a time with a zone, from 1970 to 9998"))
+        yield "run_at", "must be a time with a zone, from 1970 to 9998"
     if not 0 <= job.delay_s <= LONGEST_DELAY_S:
-        found.append(("delay_s", "must be from 0 to ten years in seconds"))
+        yield "delay_s", "must be from 0 to ten years in seconds"
     if len(job.depends_on) > MAX_PARENTS:
-        found.append(("depends_on", f"must name at most {MAX_PARENTS:,} jobs"))
-    return found
+        yield "depends_on", f"must name at most {MAX_PARENTS:,} jobs"
 
 
 def _is_text(value: str, limit: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import re
 import signal
@@ -78,6 +80,33 @@ def call(ctx: JobContext) -> None:
     """Ask a server on this machine; whatever is not 200 is an error."""
     with urllib.request.urlopen(f"http://127.0.0.1:{ctx.payload['port']}/", timeout=10) as answer:
         answer.read()
+
+
+@handler("blocked")
+def blocked(ctx: JobContext) -> None:
+    """Sit in one call of the system that hears nothing."""
+    _effect(ctx, "start")
+    time.sleep(ctx.payload["ms"] / 1000)
+    _effect(ctx, "end")
+
+
+@handler("stubborn")
+def stubborn(ctx: JobContext) -> None:
+    """Go on whatever is raised."""
+    _effect(ctx, "start")
+    until = time.monotonic() + ctx.payload["ms"] / 1000
+    while time.monotonic() < until:
+        with contextlib.suppress(BaseException):
+            time.sleep(0.01)
+
+
+@handler("stubborn.async")
+async def stubborn_async(ctx: JobContext) -> None:
+    """The same on the event loop."""
+    until = time.monotonic() + ctx.payload["ms"] / 1000
+    while time.monotonic() < until:
+        with contextlib.suppress(BaseException):
+            await asyncio.sleep(0.01)
 
 
 @handler("chatty")

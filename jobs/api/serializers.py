@@ -9,7 +9,14 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from jobs.api.parents import MAX_REF_CHARS, ParentsField, Wanted
-from jobs.new_job import LONGEST_DELAY_S, MAX_KEY_CHARS, MAX_TRACE_CHARS, MAX_TYPE_CHARS
+from jobs.new_job import (
+    LONGEST_DELAY_S,
+    LONGEST_TIMEOUT_S,
+    MAX_KEY_CHARS,
+    MAX_TRACE_CHARS,
+    MAX_TYPE_CHARS,
+    SHORTEST_TIMEOUT_S,
+)
 from jobs.states import JobStatus
 from queues.models import MAX_ATTEMPTS, PRIORITY_BOUND
 from scheduler_project.lib.rest.fields import AnyJson, Bool, Choice, Digits, Id, Input, Moment, Number, Text, Whole
@@ -31,6 +38,7 @@ class JobInput(Input):
     idempotency_key = Text(max_length=MAX_KEY_CHARS, trim_whitespace=False, default=None, allow_null=True)
     concurrency_key = Text(max_length=MAX_KEY_CHARS, trim_whitespace=False, default=None, allow_null=True)
     retry_policy_id = Id(default=None, allow_null=True)
+    timeout_s = Number(min_value=SHORTEST_TIMEOUT_S, max_value=LONGEST_TIMEOUT_S, default=None, allow_null=True)
     max_attempts = Whole(min_value=1, max_value=MAX_ATTEMPTS, default=None, allow_null=True)
     trace_id = Text(max_length=MAX_TRACE_CHARS, default="", allow_blank=True)
     depends_on = ParentsField(default=tuple)
@@ -115,6 +123,7 @@ class JobOutput(ReceiptOutput):
     retry_policy_id = serializers.UUIDField(allow_null=True)
     batch_id = serializers.UUIDField(allow_null=True)
     concurrency_key = serializers.CharField(allow_null=True)
+    timeout_s = serializers.FloatField(allow_null=True)
     circuit = serializers.CharField(allow_null=True)
     scheduled_job_id = serializers.UUIDField(allow_null=True)
     worker_id = serializers.UUIDField(source="locked_by", allow_null=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
 import threading
 import time
@@ -72,8 +73,8 @@ class JobContext:
     """
 
     __slots__ = (
-        "_outbox", "_payload", "_payload_json", "_stop_event", "_task", "attempt", "fencing_number", "job_id",
-        "job_type", "queue_id", "started", "stop_reason", "timeout_s", "token", "trace_id",
+        "_is_forced", "_outbox", "_payload", "_payload_json", "_stop_event", "_task", "attempt", "fencing_number",
+        "job_id", "job_type", "queue_id", "started", "stop_reason", "thread_id", "timeout_s", "token", "trace_id",
     )  # fmt: skip
     _making_event = threading.Lock()
 
@@ -100,6 +101,9 @@ class JobContext:
         self._payload: Any = self
         self._stop_event: threading.Event | None = None
         self._task: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
+        #: Of a handler in a thread.
+        self.thread_id: int | None = None
+        self._is_forced = False
 
     @property
     def payload(self) -> Any:
@@ -164,13 +168,51 @@ class JobContext:
         if self.stop_reason is not None:
             return  # once: a second cancel would break the clean-up that the first one began
         self.stop_reason = reason
+        self.wake()
+        self.cancel_task()
+
+    def force(self, kind: type[BaseException]) -> None:
+        """Throw an exception into the thread of a sync handler, or cancel the task of an async one again."""
+        if self.thread_id is None and self._task is not None:
+            self.cancel_task()
+            return
+        with self._making_event:
+            if self.thread_id is not None:
+                self._is_forced = True
+                _throw(self.thread_id, kind)
+
+    def leave_thread(self) -> None:
+        """The handler is out of its thread: nothing is thrown into it any more, and what was is taken back."""
+        ident, self.thread_id = self.thread_id, None
+        if ident is None:
+            return
+        while True:
+            try:
+                with self._making_event:  # behind this lock nobody throws any more
+                    pass
+                if self._is_forced:
+                    _throw(ident, None)
+                return
+            except Stopped:
+                continue  # it came while we were on our way out
+
+    def wake(self) -> None:
+        """End ``ctx.sleep``, whose deadline may have come; it raises what there is to be told."""
         with self._making_event:
             event = self._stop_event
         if event is not None:
             event.set()
+
+    def cancel_task(self) -> None:
+        """Cancel the task of an async handler, once more if it was before. Safe from any thread."""
         if self._task is not None:
             loop, task = self._task
             loop.call_soon_threadsafe(task.cancel)
+
+
+def _throw(thread_id: int, kind: type[BaseException] | None) -> None:
+    raised = None if kind is None else ctypes.py_object(kind)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), raised)
 
 
 SyncHandler = Callable[[JobContext], Any]

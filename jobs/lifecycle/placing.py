@@ -80,6 +80,7 @@ def insert(placed: Sequence[Placed]) -> dict[UUID, Stored]:
         are_blocked=plain_array([item.is_blocked for item in placed]),
         have_dependants=plain_array([item.has_dependants for item in placed]),
         concurrency_keys=text_array([job.concurrency_key for job in jobs]),
+        timeouts_s=plain_array([job.timeout_s for job in jobs]),
         circuits=text_array([circuit_of(job.job_type, job.payload) for job in jobs]),
     )
     return {id_: Stored(JobStatus(status), run_at, created_at) for id_, status, run_at, created_at in rows}

@@ -46,6 +46,9 @@ class Job(models.Model):
         RetryPolicy, models.PROTECT, null=True, related_name="+", db_constraint=False, db_index=False
     )
     max_attempts_override = models.PositiveIntegerField(null=True)
+    timeout_s = models.FloatField(
+        null=True, help_text="How long one attempt may take; the handler's own limit holds too."
+    )
     attempt_count = models.PositiveIntegerField(db_default=0, help_text="Attempts used up; the running one not yet.")
     fencing_number = models.BigIntegerField(db_default=0, help_text="Goes up by one with each claim.")
     is_blocked = models.BooleanField(db_default=False, help_text="Waits for a job it depends on.")
@@ -130,6 +133,9 @@ class Job(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(priority__range=(-PRIORITY_BOUND, PRIORITY_BOUND)), name="jobs_priority"
+            ),
+            models.CheckConstraint(
+                condition=Q(timeout_s=None) | Q(timeout_s__range=(0.1, 604_800)), name="jobs_timeout"
             ),
             models.CheckConstraint(
                 condition=Q(max_attempts_override=None) | Q(max_attempts_override__range=(1, MAX_ATTEMPTS)),

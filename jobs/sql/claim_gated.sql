@@ -65,4 +65,5 @@ update jobs as job
    and job.project_id = picked.project_id
 returning job.id::text, job.lease_token::text, job.queue_id::text, job.job_type, job.payload::text,
           job.attempt_count, job.fencing_number, %(lease_s)s::int, job.locked_at::text, job.trace_id,
-          job.status = 'running', job.priority, job.run_at::text, picked.place, job.circuit, job.project_id::text;
+          job.status = 'running', job.priority, job.run_at::text, picked.place, job.circuit, job.project_id::text,
+          job.timeout_s;

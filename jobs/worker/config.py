@@ -26,5 +26,6 @@ class WorkerConfig:
     poll_s: float = settings.WORKER_POLL_INTERVAL_MS / 1000
     heartbeat_s: float = settings.WORKER_HEARTBEAT_INTERVAL_SECS
     grace_s: float = settings.WORKER_GRACEFUL_SHUTDOWN_TIMEOUT_SECS
+    cancel_grace_s: float = settings.WORKER_CANCEL_GRACE_SECS
     mode: Literal["serve", "once", "drain"] = "serve"
     metrics_port: int = 0

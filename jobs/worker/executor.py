@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -42,17 +43,19 @@ class Executor:
         self._worker_id, self._outbox, self._done = worker_id, outbox, done
         self.running: dict[str, JobContext] = {}
 
-    def run_sync(self, lease: Lease) -> None:
-        """Run the handler of a lease in this thread."""
+    def run_sync(self, lease: Lease) -> bool:
+        """Run the handler of a lease in this thread; False if the attempt was given up meanwhile: this is a ghost."""
         ctx, found = self._begin(lease)
+        ctx.thread_id = threading.get_ident()
         try:
             verdict: Verdict | None = _verdict_of(found.run(ctx), ctx) if found else _unknown(lease)
         except BaseException as error:  # noqa: BLE001 - boundary: whatever user code raises is a verdict
             verdict = _judge(error, ctx)
-        self._end(lease, ctx, verdict)
+        ctx.leave_thread()
+        return self._end(lease, ctx, verdict)
 
-    async def run_async(self, lease: Lease) -> None:
-        """Run the handler of a lease on this event loop."""
+    async def run_async(self, lease: Lease) -> bool:
+        """Run the handler of a lease on this event loop; False as ``run_sync``."""
         ctx, found = self._begin(lease)
         task = asyncio.current_task()
         if task is not None:
@@ -61,13 +64,29 @@ class Executor:
             if found is None:
                 verdict: Verdict | None = _unknown(lease)
             else:
-                async with asyncio.timeout(found.timeout_s):
+                async with asyncio.timeout(ctx.timeout_s):
                     verdict = _verdict_of(await found.run(ctx), ctx)
         except TimeoutError as error:
             verdict = _judge(Stopped("timeout") if ctx.should_stop() == "timeout" else error, ctx)
         except BaseException as error:  # noqa: BLE001 - boundary: whatever user code raises is a verdict
             verdict = _judge(error, ctx)
-        self._end(lease, ctx, verdict)
+        return self._end(lease, ctx, verdict)
+
+    def give_up(self, lease: Lease) -> bool:
+        """End an attempt that was told to stop and does not; False if it has just ended by itself.
+
+        Whatever its handler still does or returns is dropped from here on.
+        """
+        ctx = self.running.pop(lease.token, None)
+        if ctx is None:
+            return False
+        if ctx.stop_reason == "cancelled":
+            verdict: Verdict = Cancelled("cancelled on request; the handler did not stop when it was told to")
+        else:
+            verdict = Failed(f"timeout: the handler did not end within {ctx.timeout_s} s, nor when it was told to")
+        ran_ms = round((time.monotonic() - ctx.started) * 1000, 3)
+        self._done(lease, Ending.of(lease, verdict, self._worker_id, ran_ms))
+        return True
 
     def _begin(self, lease: Lease) -> tuple[JobContext, Handler | None]:
         found = find_handler(lease.job_type)
@@ -80,23 +99,25 @@ class Executor:
             fencing_number=lease.fencing_number,
             trace_id=lease.trace_id,
             payload_json=lease.payload_json,
-            timeout_s=found.timeout_s if found else None,
+            timeout_s=_shorter(lease.timeout_s, found.timeout_s if found else None),
             outbox=self._outbox,
         )
         self.running[lease.token] = ctx
         logs.current_job.set(ctx)
         return ctx, found
 
-    def _end(self, lease: Lease, ctx: JobContext, verdict: Verdict | None) -> None:
-        self.running.pop(lease.token, None)
+    def _end(self, lease: Lease, ctx: JobContext, verdict: Verdict | None) -> bool:
+        if self.running.pop(lease.token, None) is None:
+            return False
         logs.current_job.set(None)
         if has_open_connection():
             close_old_connections()
         if verdict is None:
             self._done(lease, None)
-            return
+            return True
         ran_ms = round((time.monotonic() - ctx.started) * 1000, 3)
         self._done(lease, Ending.of(lease, verdict, self._worker_id, ran_ms))
+        return True
 
 
 def _verdict_of(result: Any, ctx: JobContext) -> Verdict | None:
@@ -146,6 +167,10 @@ def _stopped(reason: StopReason, ctx: JobContext) -> Verdict | None:
     if reason == "timeout":
         return Failed(f"timeout: the handler did not end within {ctx.timeout_s} s")
     return Interrupted() if reason == "interrupted" else None
+
+
+def _shorter(one: float | None, other: float | None) -> float | None:
+    return min((limit for limit in (one, other) if limit is not None), default=None)
 
 
 def _unknown(lease: Lease) -> Verdict:

@@ -130,6 +130,10 @@ class Loop:
         """The leases to extend."""
         return list(self._in_hand.values())
 
+    def lease_of(self, token: str) -> Lease | None:
+        """The lease of a token that is in hand."""
+        return self._in_hand.get(token)
+
     def pending_tokens(self) -> set[str]:
         """The tokens of endings that are not written yet."""
         return {ending.token for ending in list(self._endings)}

@@ -34,6 +34,8 @@ class Pool:
         self._inbox: SimpleQueue[Lease] = SimpleQueue()
         self._loop = _LoopThread()
         self._is_closed = False
+        #: Handlers that were given up and have not come back.
+        self.ghosts = 0
         #: Jobs given to a seat and whose row still says claimed: token -> (lease, since).
         self.unmarked: dict[str, tuple[Lease, float]] = {}
 
@@ -82,6 +84,23 @@ class Pool:
             if dropped:
                 self._buffer = deque(item for item in self._buffer if item[0].token not in tokens)
         return dropped
+
+    def abandon(self, lease: Lease) -> None:
+        """Free the seat of an attempt that was given up; its handler goes on as a ghost, without a seat."""
+        is_async = _is_async(lease)
+        self.unmarked.pop(lease.token, None)
+        with self._lock:
+            self.ghosts += 1
+            self._busy -= 1
+            if not is_async:
+                self._in_threads -= 1
+                self._threads -= 1
+            self._fill()
+        self._on_idle()
+
+    def _count_ghost(self, change: int) -> None:
+        with self._lock:
+            self.ghosts += change
 
     def begun(self, older_than_s: float) -> list[Lease]:
         """Jobs that have been running for a while and must now be marked so; none whose seat has yet to take it up."""
@@ -141,7 +160,9 @@ class Pool:
         while True:
             lease: Lease | None = self._inbox.get()
             while lease is not None:
-                self._executor.run_sync(lease)
+                if not self._executor.run_sync(lease):
+                    self._count_ghost(-1)
+                    return  # this thread's seat was given to another
                 lease = self._after(lease, is_async=False)
 
     def _run_task(self, lease: Lease) -> None:
@@ -152,7 +173,11 @@ class Pool:
         while lease is not None:
             # A task of its own, so that a handler's cancellation ends with the handler; awaited by ``wait``, which
             # goes on even after a task that was cancelled at its very end.
-            await asyncio.wait([asyncio.create_task(self._executor.run_async(lease))])
+            running = asyncio.create_task(self._executor.run_async(lease))
+            await asyncio.wait([running])
+            if not running.cancelled() and not running.result():
+                self._count_ghost(-1)
+                return
             lease = self._after(lease, is_async=True)
 
 

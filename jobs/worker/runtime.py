@@ -27,6 +27,7 @@ from jobs.worker.heartbeat import Heartbeat, Held, State
 from jobs.worker.loop import Loop
 from jobs.worker.outbox import Outbox
 from jobs.worker.pool import Pool
+from jobs.worker.watchdog import Watchdog
 from scheduler_project.lib import logs
 from scheduler_project.lib.dbthreads import drop_connection
 from scheduler_project.lib.listener import Listener
@@ -57,6 +58,9 @@ class Runtime:
         self._executor = Executor(worker_id, outbox, self._loop.done)
         self._pool = self._loop.pool = Pool(config.seats, self._executor, self._loop.idle)
         self._announcer = self._loop.announcer = Announcer()
+        self._watchdog = Watchdog(
+            self._executor, self._pool, config.seats, config.cancel_grace_s, self._loop.lease_of, self._signals.stop
+        )
         self._heartbeat = Heartbeat(worker_id, config.heartbeat_s, self._state, self._lose, self._cancel)
         self._listener = Listener(CHANNEL, f"punctual listener {worker_id}", self._hear) if listen else None
 
@@ -77,6 +81,7 @@ class Runtime:
         sys.setswitchinterval(SWITCH_S)
         self._serve_metrics()
         self._heartbeat.start()
+        self._watchdog.start()
         if self._listener:
             self._listener.start()
         self._announcer.start()

@@ -194,9 +194,9 @@ def test_a_job_whose_seat_has_not_taken_it_up_is_not_marked_as_running(bench: Be
     pool, taken_up = pool_of(bench, 1), threading.Event()
     begin = bench.executor.run_sync
 
-    def late(lease: Lease) -> None:
+    def late(lease: Lease) -> bool:
         taken_up.wait(10)
-        begin(lease)
+        return begin(lease)
 
     bench.executor.run_sync = late  # type: ignore[method-assign]
 

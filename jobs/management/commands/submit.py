@@ -39,6 +39,7 @@ class Command(BaseCommand):
         parser.add_argument("--delay", type=float, default=0.0, metavar="SECONDS")
         parser.add_argument("--idempotency-key")
         parser.add_argument("--concurrency-key", help="jobs with the same key do not run at once")
+        parser.add_argument("--timeout", type=float, metavar="SECONDS", help="how long one attempt may take")
         parser.add_argument("--max-attempts", type=int)
         parser.add_argument("--wait", nargs="?", const=300.0, type=float, metavar="SECONDS", help="300 if not given")
 
@@ -56,6 +57,7 @@ class Command(BaseCommand):
             delay_s=options["delay"],
             idempotency_key=options["idempotency_key"],
             concurrency_key=options["concurrency_key"],
+            timeout_s=options["timeout"],
             max_attempts=options["max_attempts"],
         )
         try:
