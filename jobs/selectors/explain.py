@@ -28,7 +28,8 @@ def explain(job: Job) -> list[Reason]:
         return [Reason("ended", f"It has ended: {job.status}.", {"completed_at": job.completed_at})]
     if job.status in IN_FLIGHT:
         return [_in_flight(job)]
-    queue = Queue.objects.select_related("project__organization").get(pk=job.queue_id)
+    is_read = Job.queue.is_cached(job)
+    queue = job.queue if is_read else Queue.objects.select_related("project__organization").get(pk=job.queue_id)
     own = _scheduled(job, database_now()) if job.status == JobStatus.SCHEDULED else []
     reasons = [*own, *_of_queue(queue)]
     if job.status == JobStatus.QUEUED:

@@ -20,6 +20,12 @@ def get_job(actor: Actor, job_id: UUID, *, needs: Role) -> Job:
     return get_visible(with_attempts(Job.objects.filter(pk=job_id)), actor, "project", needs=needs, what="job")
 
 
+def get_job_with_queue(actor: Actor, job_id: UUID, *, needs: Role) -> Job:
+    """The same with its queue, project and organization, in the same statement."""
+    jobs = with_attempts(Job.objects.filter(pk=job_id)).select_related("queue__project__organization")
+    return get_visible(jobs, actor, "project", needs=needs, what="job")
+
+
 def has_ended(job_id: UUID) -> bool:
     """Is the job in a state that no worker will change, or gone?"""
     return Job.objects.filter(pk=job_id).values_list("status", flat=True).first() in {None, *TERMINAL}

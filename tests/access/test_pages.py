@@ -31,6 +31,14 @@ WALK = {
     ("POST", "queues/<queue_id>/resume"): ADMIN_DOES,
     ("POST", "queues/<queue_id>/purge"): ADMIN_PAGE,
     ("POST", "queues/<queue_id>/delete"): ADMIN_PAGE,
+    ("GET", "jobs"): READ,
+    ("POST", "jobs/act"): MEMBER_DOES,
+    ("GET", "jobs/new"): "302 404 403 200 200 200",
+    ("POST", "jobs/new"): MEMBER_DOES,
+    ("GET", "jobs/<job_id>"): READ,
+    ("POST", "jobs/<job_id>/cancel"): MEMBER_DOES,
+    ("POST", "jobs/<job_id>/retry"): MEMBER_DOES,
+    ("GET", "jobs/<job_id>/payload"): READ,
     ("GET", "dead-letter"): READ,
     ("GET", "dead-letter/<letter_id>"): READ,
     ("POST", "dead-letter/<letter_id>/resolve"): MEMBER_DOES,
@@ -50,11 +58,12 @@ STEPS = [
 def things(queue):
     """The ids that stand in paths."""
     dead = job_in("dead_letter", queue).job
-    return {"queue_id": queue.pk, "letter_id": DeadLetter.objects.get(job=dead).pk}
+    return {"queue_id": queue.pk, "job_id": dead.pk, "letter_id": DeadLetter.objects.get(job=dead).pk}
 
 
 @pytest.mark.parametrize(("method", "path", "who", "status"), STEPS)
 def test_everybody_gets_exactly_what_is_due(request, method, path, who, status, queue, things):
+    bodies = {**BODIES, "jobs/new": {"queue": queue.pk, "job_type": "noop", "delay_s": "0", "priority": "0"}}
     client = Client()
     if who != "anonymous":
         client.force_login(request.getfixturevalue("outsider" if who == "stranger" else who))
@@ -63,7 +72,7 @@ def test_everybody_gets_exactly_what_is_due(request, method, path, who, status, 
         place = place.replace(f"<{name}>", str(value))
     home = f"/p/{queue.project.organization.slug}/{queue.project.slug}/"
     answer = (
-        client.generic(method, home + place) if method == "GET" else client.post(home + place, BODIES.get(path, {}))
+        client.generic(method, home + place) if method == "GET" else client.post(home + place, bodies.get(path, {}))
     )
 
     assert answer.status_code == status, answer.content

@@ -119,7 +119,7 @@ def test_a_refused_spend_keeps_the_purse(db):
 
 def test_unused_buckets_are_forgotten(db):
     take(SLOW, "old", 1)
-    _pass(7_200)
+    _pass(3 * 86_400)
     take(SLOW, "new", 1)
 
     assert forget_full_buckets(10) == 1

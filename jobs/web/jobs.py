@@ -1,0 +1,192 @@
+"""The jobs of a project: tabs by state, filters in the address, and what can be done to several at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse, QueryDict
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from jobs.models import Job
+from jobs.selectors.dashboard import queues_now, with_counts
+from jobs.selectors.job_lists import JobFilter, page_of_jobs
+from jobs.services.operations import NewOperation, prepare, start
+from jobs.states import JobStatus
+from orgs.audit import deed
+from orgs.models import Role
+from orgs.web.access import MemberRequest, member_view
+from queues.models import Queue
+from scheduler_project.lib.errors import DomainError
+from scheduler_project.lib.web.confirm import Question, unless_confirmed
+from scheduler_project.lib.web.pages import back_to, respond
+from scheduler_project.lib.web.paging import id_or_none, size_of
+from scheduler_project.lib.web.toasts import complain, say
+
+MOST_QUEUES, MOST_SELECTED, MOST_SAMPLES = 1_000, 500, 3
+WINDOWS = {"1h": 3_600, "24h": 86_400, "7d": 7 * 86_400, "all": None}
+#: What an operation does -> how it is said.
+VERBS = {"cancel": ("Cancel", "are cancelled"), "retry": ("Queue again", "are queued again")}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the address asks for; what it can not mean is left out."""
+
+    status: str
+    queue_id: UUID | None
+    job_type: str
+    window: str
+
+    @classmethod
+    def of(cls, given: QueryDict) -> Chosen:
+        """Read it."""
+        status, window = given.get("status", ""), given.get("window", "24h")
+        return cls(
+            status if status in JobStatus.values else "",
+            id_or_none(given.get("queue", "")),
+            given.get("type", "").replace("\x00", "").strip()[:200],
+            window if window in WINDOWS else "24h",
+        )
+
+    def since(self, now: datetime) -> datetime | None:
+        """The start of the window."""
+        length_s = WINDOWS[self.window]
+        return None if length_s is None else now - timedelta(seconds=length_s)
+
+
+@require_safe
+@member_view()
+def jobs(request: MemberRequest) -> HttpResponse:
+    chosen = Chosen.of(request.GET)
+    found = Queue.objects.filter(project=request.project)
+    queues = list(with_counts(found, request.now).order_by("name")[:MOST_QUEUES])
+    page = _page(request, chosen, [queue.pk for queue in queues])
+    names = {queue.pk: queue.name for queue in queues}
+    for job in page["rows"]:
+        job.queue_name = names.get(job.queue_id, "")
+        job.moment = _moment_of(job)
+    context: dict[str, Any] = {
+        "section": "jobs",
+        "chosen": chosen,
+        "windows": WINDOWS,
+        "queues": [queue for queue in queues if queue.deleted_at is None],
+        "tabs": _tabs(request, chosen, [queue for queue in queues if queue.deleted_at is None]),
+        "needs_queue": bool(chosen.job_type and chosen.queue_id is None),
+        **page,
+    }
+    return respond(request, "jobs/jobs.html", "jobs/_jobs.html", context)
+
+
+@require_POST
+@member_view(needs=Role.MEMBER)
+def act(request: MemberRequest) -> HttpResponse:
+    """Cancel or retry the selected jobs, or all that match: an operation the scheduler carries out step by step."""
+    here = reverse("jobs", args=[request.organization.slug, request.project.slug])
+    action = request.POST.get("action", "")
+    at = _frozen_at(request)
+    if action not in VERBS:
+        complain(request, "Choose what is to be done.")
+        return back_to(here)
+    try:
+        wanted = _wanted(request, action, at)
+        operation, estimate = prepare(request.project, wanted)
+    except DomainError as error:
+        complain(request, error.message)
+        return back_to(here)
+    if not estimate.count:
+        complain(request, "None of these jobs is in a state for that.")
+        return back_to(here)
+    verb, done = VERBS[action]
+    least = "at least " if estimate.is_capped else ""
+    asked = Question(
+        action=f"job.{action}",
+        target=[dict(wanted.filter), operation.ids],
+        title=f"{verb} {least}{estimate.count:,} jobs?",
+        text=f"{least.capitalize()}{estimate.count:,} jobs {done}. Those that have moved on by then are left alone.",
+        button=verb,
+        back=here,
+        samples=[f"{row['job_type']} {row['id']} ({row['status']})" for row in estimate.sample[:MOST_SAMPLES]],
+    )
+    if (page := unless_confirmed(request, asked)) is not None:
+        return page
+    with deed(request.actor, f"job.{action}_many") as doing:
+        doing.on(start(operation, by=request.user.pk, api_key_id=None))
+    say(request, f"{least.capitalize()}{estimate.count:,} jobs {done}, one step after the other.")
+    return back_to(here)
+
+
+def _frozen_at(request: MemberRequest) -> datetime:
+    """The moment of the question: the answer is about what there was then, not about what came since."""
+    try:
+        given = datetime.fromisoformat(request.POST.get("frozen_at", ""))
+        at = min(given, request.now) if given.tzinfo else request.now
+    except ValueError:
+        at = request.now
+    kept = request.POST.copy()
+    kept["frozen_at"] = at.isoformat()
+    request.POST = kept  # type: ignore[assignment] # the page that asks sends on what was posted
+    return at
+
+
+def _wanted(request: MemberRequest, action: str, at: datetime) -> NewOperation:
+    if not request.POST.get("all"):
+        texts = request.POST.getlist("ids")[:MOST_SELECTED]
+        ids = [id_ for text in texts if (id_ := id_or_none(text)) is not None]
+        mine = Job.objects.in_projects([request.project.pk]).filter(pk__in=ids)
+        return NewOperation(action=action, filter={}, ids=list(mine.values_list("pk", flat=True)))
+    chosen = Chosen.of(request.POST)
+    filter_: dict[str, Any] = {"queue_id": chosen.queue_id, "status": chosen.status, "job_type": chosen.job_type}
+    filter_ |= {"created_from": chosen.since(at), "created_to": at}
+    return NewOperation(action=action, filter={name: value for name, value in filter_.items() if value})
+
+
+def _page(request: MemberRequest, chosen: Chosen, queue_ids: list[UUID]) -> dict[str, Any]:
+    size, after = size_of(request), id_or_none(request.GET.get("after", ""))
+    mine = [chosen.queue_id] if chosen.queue_id in queue_ids else [] if chosen.queue_id else queue_ids
+    if not mine or (chosen.job_type and chosen.queue_id is None):
+        return {"rows": [], "next_query": None, "first_query": None}
+    wanted = JobFilter(
+        queue_ids=mine,
+        status=chosen.status or None,
+        job_type=chosen.job_type or None,
+        created_from=chosen.since(request.now),
+    )
+    found = page_of_jobs(wanted, cursor=after, rows=slice(0, size + 1))
+    query = request.GET.copy()
+    query.pop("after", None)
+    first = query.urlencode() if after else None
+    more = found.jobs[size - 1].pk if len(found.jobs) > size else found.resume_below
+    if more is None:
+        return {"rows": found.jobs, "next_query": None, "first_query": first}
+    query["after"] = str(more)
+    return {"rows": found.jobs[:size], "next_query": query.urlencode(), "first_query": first}
+
+
+def _tabs(request: MemberRequest, chosen: Chosen, queues: list[Queue]) -> list[tuple[str, str, int | None, str]]:
+    """Name, word, count (of what is not finished) and query string."""
+    total: dict[str, int] = {}
+    for row in queues_now(request.project, queues, [], request.now):
+        for name, count in row.depth.items():
+            total[name] = total.get(name, 0) + count
+    tabs = []
+    for status in ("", *JobStatus.values):
+        query = request.GET.copy()
+        query.pop("after", None)
+        query["status"] = status
+        tabs.append((status, str(JobStatus(status).label) if status else "All", total.get(status), query.urlencode()))
+    return tabs
+
+
+def _moment_of(job: Job) -> tuple[str, datetime | None]:
+    """The time that matters in this state."""
+    if job.status == JobStatus.SCHEDULED:
+        return ("waits for other jobs" if job.is_blocked else "due", None if job.is_blocked else job.run_at)
+    if job.status == JobStatus.QUEUED:
+        return "ready since", job.run_at
+    if job.status in (JobStatus.CLAIMED, JobStatus.RUNNING):
+        return "since", job.locked_at
+    return "ended", job.completed_at
