@@ -23,6 +23,8 @@ IS_TEST = "PYTEST_VERSION" in os.environ or ENVIRONMENT == "test"
 DEBUG = False
 
 SECRET_KEY = env.secret("SECRET_KEY", development="development-only-" + "x" * 40, is_production=IS_PRODUCTION)
+#: Earlier values of it: what they encrypted can still be read, and sessions they signed stay good.
+SECRET_KEY_FALLBACKS = env.names("SECRET_KEY_FALLBACKS")
 JWT_SECRET = env.secret("JWT_SECRET", development="development-only-" + "y" * 40, is_production=IS_PRODUCTION)
 
 API_HOST = env.text("API_HOST", "0.0.0.0")  # noqa: S104 - the specification's default
