@@ -29,6 +29,7 @@ from scheduler_project.lib.rest.describe import describe, page_of
 from scheduler_project.lib.rest.fields import AnyJson, Bool, Id, Input, Text
 from scheduler_project.lib.rest.paging import OfProjectQuery
 from scheduler_project.lib.rest.views import ApiView, read_body, read_page
+from scheduler_project.lib.sealed_json import masked
 
 
 class BatchJobsInput(Input):
@@ -42,7 +43,8 @@ class CallbackInput(Input):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         try:
-            checked([NewJob(job_type=attrs["job_type"], payload=attrs["payload"])])
+            # What the handler says of the payload is judged with the batch's numbers in it, when the batch is made.
+            checked([NewJob(job_type=attrs["job_type"], payload=attrs["payload"], is_stored=True)])
         except ValidationFailed as error:
             raise ValidationError({detail.field: [detail.message] for detail in error.details}) from None
         return {**attrs, "queue_id": str(attrs["queue_id"])}
@@ -131,7 +133,7 @@ class BatchView(ApiView):
     @describe({200: BatchDetailOutput})
     def get(self, request: Request, batch_id: UUID) -> Response:
         batch = get_batch(actor_of(request), batch_id, needs=Role.VIEWER)
-        callbacks = {kind: getattr(batch, kind) for kind in CALLBACKS}
+        callbacks = {kind: masked(getattr(batch, kind)) for kind in CALLBACKS}
         return Response({**_shown([batch])[0], **callbacks})
 
 

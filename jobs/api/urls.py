@@ -2,7 +2,20 @@
 
 from django.urls import path
 
-from jobs.api import batches, bulk, executions, jobs, ledger, operations, preview, remote, schedules, system, workers
+from jobs.api import (
+    batches,
+    bulk,
+    executions,
+    job_types,
+    jobs,
+    ledger,
+    operations,
+    preview,
+    remote,
+    schedules,
+    system,
+    workers,
+)
 
 app_name = "jobs_api"
 urlpatterns = [
@@ -32,6 +45,7 @@ urlpatterns = [
     path("batches/<uuid:batch_id>/jobs", batches.BatchJobsView.as_view(), name="batch_jobs"),
     path("batches/<uuid:batch_id>/close", batches.CloseView.as_view(), name="close_batch"),
     path("batches/<uuid:batch_id>/cancel", batches.CancelBatchView.as_view(), name="cancel_batch"),
+    path("job-types", job_types.JobTypesView.as_view(), name="job_types"),
     path("metrics/system", system.SystemView.as_view(), name="system"),
     path("worker/claim", remote.ClaimView.as_view(), name="worker_claim"),
     path("worker/heartbeat", remote.HeartbeatView.as_view(), name="worker_heartbeat"),

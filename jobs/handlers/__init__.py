@@ -10,5 +10,6 @@
 from jobs.handlers import testing as _testing  # noqa: F401 - registers the built-in types
 from jobs.handlers.base import Cancel, Discard, JobContext, RetryAfter, Snooze, Stopped
 from jobs.handlers.registry import handler
+from scheduler_project.lib.typed_json import Field, Secret
 
-__all__ = ["Cancel", "Discard", "JobContext", "RetryAfter", "Snooze", "Stopped", "handler"]
+__all__ = ["Cancel", "Discard", "Field", "JobContext", "RetryAfter", "Secret", "Snooze", "Stopped", "handler"]

@@ -92,6 +92,7 @@ WALK = {
     ("POST", "batches/<batch_id>/jobs"): CREATES,
     ("POST", "batches/<batch_id>/close"): SUBMITS,
     ("POST", "batches/<batch_id>/cancel"): SUBMITS.replace("200", "202"),
+    ("GET", "job-types"): ANYBODYS_LIST,
     ("GET", "metrics/system"): PERSONS_LIST,
     ("GET", "audit"): ADMINS,
     ("GET", "organizations/<org_id>/members"): "401 404 200 200 200 200  401 403 403 403 403",
