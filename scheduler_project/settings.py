@@ -73,6 +73,10 @@ RETENTION_DAYS = env.integer("RETENTION_DAYS", 30, at_least=1, at_most=3_650)
 LOG_RETENTION_DAYS = env.integer("LOG_RETENTION_DAYS", 90, at_least=1, at_most=3_650)
 ARCHIVE_RETENTION_DAYS = env.integer("ARCHIVE_RETENTION_DAYS", 365, at_least=1, at_most=36_500)
 HANDLER_MODULES = env.names("HANDLER_MODULES")
+# Queues of Django's tasks: the name in @task(queue_name=…) and the queue it stands for.
+TASK_QUEUES = env.pairs("TASK_QUEUES", "pairs such as default=acme/web/default are needed, separated by commas")
+if TASK_QUEUES:
+    TASKS = {"default": {"BACKEND": "jobs.tasks_backend.PunctualBackend", "OPTIONS": {"queues": TASK_QUEUES}}}
 
 # -- Django ---------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -86,6 +90,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "django_tasks",
     "accounts",
     "orgs",
     "queues",

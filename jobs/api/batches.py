@@ -13,9 +13,10 @@ from rest_framework.response import Response
 
 from jobs.api.answers import BatchNumbersOutput, OutcomeOutput, OutcomesOutput
 from jobs.api.items import read_items, shown_outcome
+from jobs.api.job_type_field import JobType
 from jobs.api.serializers import MAX_BULK, EmptyInput
 from jobs.models import JobBatch
-from jobs.new_job import MAX_TYPE_CHARS, NewJob, checked
+from jobs.new_job import NewJob, checked
 from jobs.selectors.batch_lists import get_batch, list_batches, progress_each
 from jobs.selectors.batches import Progress
 from jobs.services.batches import CALLBACKS, cancel_batch, close_batch, create_batch
@@ -38,7 +39,7 @@ class BatchJobsInput(Input):
 
 class CallbackInput(Input):
     queue_id = Id()
-    job_type = Text(max_length=MAX_TYPE_CHARS, trim_whitespace=False)
+    job_type = JobType()
     payload = AnyJson(default=dict)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

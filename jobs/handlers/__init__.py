@@ -7,6 +7,7 @@
         ctx.log(f"writing to {ctx.payload['to']}")
 """
 
+from jobs.handlers import django_task as _django_task  # noqa: F401
 from jobs.handlers import testing as _testing  # noqa: F401 - registers the built-in types
 from jobs.handlers.base import Cancel, Discard, JobContext, RetryAfter, Snooze, Stopped
 from jobs.handlers.registry import handler

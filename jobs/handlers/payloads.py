@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -73,14 +74,21 @@ def _nothing(_value: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 def _with(function: Callable[..., Any], payload: Payload, arguments: Arguments) -> Callable[..., Any]:
     """The function with what it wants of the payload, once that has been checked in the worker too."""
 
-    def run(ctx: JobContext) -> Any:
+    def of(ctx: JobContext) -> tuple[tuple[Any, ...], dict[str, Any]]:
         value = ctx.payload
         if found := payload.problems(value):
             raise BadPayload("; ".join(f"{path_text('payload', p.path)}: {p.message}" for p in found[:5]))
-        args, named = arguments(value)
+        return arguments(value)
+
+    def run(ctx: JobContext) -> Any:
+        args, named = of(ctx)
         return function(ctx, *args, **named)
 
-    return functools.wraps(function)(run)
+    async def run_async(ctx: JobContext) -> Any:
+        args, named = of(ctx)
+        return await function(ctx, *args, **named)
+
+    return functools.wraps(function)(run_async if inspect.iscoroutinefunction(function) else run)
 
 
 def _payload(schema: Mapping[str, Any] | None, secret_fields: SecretFields) -> Payload:

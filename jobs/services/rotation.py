@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Model, QuerySet, TextField
+from django.db.models import JSONField, Model, QuerySet, TextField, Value
 from django.db.models.functions import Cast
 
 from dlq.models import DeadLetter
@@ -76,15 +76,18 @@ def _sealed_rows(place: Place) -> QuerySet[Any]:
 
 
 def _renew(place: Place, row: Any, tally: Tally) -> None:
-    value = getattr(row, place.column)
     try:
-        renewed = sealed_json.resealed(value)
+        renewals = sealed_json.renewals(getattr(row, place.column))
     except secretbox.Sealed:
         tally.unopened += 1
         tally.last_unopened = f"{place.model._meta.db_table} {row.pk}"
         return
-    if renewed is value:
+    if not renewals:
         tally.current += 1
         return
-    place.model._default_manager.filter(pk=row.pk).update(**{place.column: renewed})
+    text: str = row.as_text
+    for old, new in renewals.items():
+        text = text.replace(old, new)
+    stored = Cast(Value(text, TextField()), JSONField())
+    place.model._default_manager.filter(pk=row.pk).update(**{place.column: stored})
     tally.renewed += 1

@@ -69,24 +69,25 @@ def masked(value: Any) -> Any:
     return _mapped(value, lambda _: MASK)
 
 
-def resealed(value: Any) -> Any:
-    """The value with its secrets sealed by the present key; the very same object if they are already.
+def renewals(value: Any) -> dict[str, str]:
+    """What to replace in the text of a value so that all its secrets are sealed by the present key; empty if they are.
+
+    In the text, since numbers lose digits on the way through Python.
 
     Raises:
         secretbox.Sealed: no known key opens one of them.
     """
-    is_changed = False
+    found: dict[str, str] = {}
 
     def renew(mark: dict[str, Any]) -> Any:
-        nonlocal is_changed
         text = secretbox.decrypt(mark[NAME]).decode()
-        if hmac.compare_digest(_mac(settings.SECRET_KEY, mark[NAME], text), mark[_MAC]):
-            return mark
-        is_changed = True
-        return _mark(text)
+        if not hmac.compare_digest(_mac(settings.SECRET_KEY, mark[NAME], text), mark[_MAC]):
+            new = _mark(text)
+            found.update({mark[NAME]: new[NAME], mark[_MAC]: new[_MAC]})
+        return mark
 
-    new = _mapped(value, renew)
-    return new if is_changed else value
+    _mapped(value, renew)
+    return found
 
 
 def is_same(stored: Any, given: Any) -> bool:

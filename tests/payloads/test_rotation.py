@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from dlq.models import DeadLetter
 from jobs.lifecycle.submit import NewJob, submit_job
@@ -60,6 +61,19 @@ def test_everything_is_sealed_anew_and_the_old_key_can_go(stored, settings, new_
     settings.SECRET_KEY_FALLBACKS = []
     assert all_open()
     assert "sealed anew: 10, were already: 0, can not be opened: 0" in capsys.readouterr().out
+
+
+def test_numbers_keep_their_digits(queue, new_key):
+    digits = "12345678901234567.8901234567890"
+    job = submit_job(queue, NewJob(job_type="sample.secret", payload={"password": PASSWORD, "n": 1}))
+    with connection.cursor() as cursor:
+        cursor.execute("update jobs set payload = jsonb_set(payload, '{n}', %s::jsonb)", [digits])
+
+    call_command("secrets", "rotate")
+
+    with connection.cursor() as cursor:
+        cursor.execute("select payload ->> 'n' from jobs where id = %s", [job.id])
+        assert cursor.fetchone() == (digits,)
 
 
 def test_stopped_between_two_steps_it_goes_on_later(stored, new_key, settings):

@@ -76,9 +76,11 @@ def test_after_a_new_key_it_opens_compares_and_is_sealed_anew(settings: Settings
 
     assert sealed_json.opened(sealed).value == PAYLOAD
     assert sealed_json.is_same(sealed, PAYLOAD)
-    renewed = sealed_json.resealed(sealed)
-    assert renewed is not sealed
-    assert sealed_json.resealed(renewed) is renewed
+    text = json.dumps(sealed)
+    for old, new in sealed_json.renewals(sealed).items():
+        text = text.replace(old, new)
+    renewed = json.loads(text)
+    assert sealed_json.renewals(renewed) == {}
 
     settings.SECRET_KEY_FALLBACKS = []
     assert sealed_json.opened(renewed).value == PAYLOAD
