@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
+from jobs.handlers.payloads import ANYTHING, Payload
 from jobs.handlers.registry import known_handler
 from queues.models import MAX_ATTEMPTS, PRIORITY_BOUND
 from scheduler_project.lib import json_gate, sealed_json
@@ -67,6 +68,7 @@ class NewJob:
 def checked(jobs: Sequence[NewJob]) -> list[str]:
     """The payloads as JSON text, after every field of every job has passed."""
     payloads, errors = [], []
+    rules = _rules(jobs)
     for index, job in enumerate(jobs):
         prefix = prefix_of(index, jobs)
         try:
@@ -75,16 +77,19 @@ def checked(jobs: Sequence[NewJob]) -> list[str]:
             errors.append(FieldError(f"{prefix}payload", str(error)))
         else:
             payloads.append(text)
-            if not job.is_stored:
-                errors += payload_errors(job, text, f"{prefix}payload")
+            rule = rules.get(job.job_type)
+            if (rule is not None or sealed_json.SIGN in text) and not job.is_stored:
+                errors += _payload_errors(job, rule, text, f"{prefix}payload")
         errors += [FieldError(f"{prefix}{name}", text) for name, text in _complaints(job)]
     if errors:
         raise ValidationFailed("; ".join(f"{e.field}: {e.message}" for e in errors[:3]), errors)
     return payloads
 
 
-def sealed(jobs: Sequence[NewJob], texts: Sequence[str]) -> list[str]:
+def sealed(jobs: Sequence[NewJob], texts: Sequence[str]) -> Sequence[str]:
     """The checked payloads as they are stored: what their handlers call secret is sealed."""
+    if not any(rule.secrets for rule in _rules(jobs).values()):
+        return texts
     return [text if job.is_stored else _sealed(job, text) for job, text in zip(jobs, texts, strict=True)]
 
 
@@ -100,14 +105,16 @@ def has_secrets(job_type: str) -> bool:
     return found is not None and bool(found.payload.secrets)
 
 
-def payload_errors(job: NewJob, text: str, field: str) -> list[FieldError]:
-    """What is wrong with a payload for its handler, if this process knows it."""
+def _rules(jobs: Sequence[NewJob]) -> dict[str, Payload]:
+    """What the handlers that this process knows declare, by job type; one look for each type, not for each job."""
+    found = {job_type: known_handler(job_type) for job_type in {job.job_type for job in jobs}}
+    return {name: known.payload for name, known in found.items() if known is not None and known.payload is not ANYTHING}
+
+
+def _payload_errors(job: NewJob, rule: Payload | None, text: str, field: str) -> list[FieldError]:
     if sealed_json.SIGN in text and sealed_json.has_reserved_name(job.payload):
         return [FieldError(field, f"has the name {sealed_json.NAME!r}, which is reserved for sealed secrets")]
-    found = known_handler(job.job_type)
-    if found is None or found.payload.compiled is None:
-        return []
-    return [FieldError(path_text(field, p.path), p.message) for p in found.payload.problems(job.payload)]
+    return [] if rule is None else [FieldError(path_text(field, p.path), p.message) for p in rule.problems(job.payload)]
 
 
 def _sealed(job: NewJob, text: str) -> str:

@@ -51,7 +51,7 @@ def declare(
     if isinstance(secret_fields, str):
         raise BadType("secret_fields is a list of names, not one text")
     if declared is None and not parameters:
-        return _payload(None, secret_fields), function
+        return _payload(None, secret_fields) if secret_fields else ANYTHING, function
     if isinstance(declared, Mapping):
         payload = _payload(declared, secret_fields)
         return payload, _with(function, payload, (lambda value: ((value,), {})) if parameters else _nothing)
