@@ -107,7 +107,12 @@ def is_same(stored: Any, given: Any) -> bool:
 
 def is_mark(value: Any) -> bool:
     """Is this a sealed value?"""
-    return isinstance(value, dict) and value.keys() == {NAME, _MAC}
+    return (
+        isinstance(value, dict)
+        and value.keys() == {NAME, _MAC}
+        and isinstance(value[NAME], str)
+        and isinstance(value[_MAC], str)
+    )
 
 
 def _walk(value: Any) -> Iterator[Any]:

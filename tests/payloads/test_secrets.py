@@ -171,6 +171,22 @@ def test_nobody_can_hand_in_a_sealed_value(as_member, queue, job_type):
     ).status_code == 201  # fmt: skip
 
 
+def test_nor_in_callbacks_and_templates(as_machine, queue):
+    forged = {"password": {"$secret": "x", "mac": "y"}}
+    job = {"queue_id": str(queue.pk), "job_type": "noop"}
+    schedule = {**job, "name": "s", "cron_expression": "0 0 * * *"}
+
+    answers = [
+        as_machine.post("batches", {"name": "b", "on_end": {**job, "payload": forged}}),
+        as_machine.post("scheduled-jobs", {**schedule, "payload_template": forged}),
+        as_machine.post("jobs/bulk", {"jobs": [{**job, "payload": forged}]}),
+    ]
+
+    assert [answer.json()["details"][0]["field"] for answer in answers] == [
+        "on_end.payload", "payload_template", "jobs[0].payload",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("is_bulk", [False, True])
 def test_an_idempotency_key_knows_the_same_secret_and_another_one(as_machine, queue, settings, is_bulk):
     def send(**changes):
