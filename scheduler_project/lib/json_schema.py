@@ -17,8 +17,8 @@ from scheduler_project.lib.formats import CHECKER, FORMATS
 from scheduler_project.lib.json_problems import Path, told
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-#: Applications of one keyword to one value; well below a second of work. A schema that branches at each level of a deep
-#: value would else take longer than anybody waits.
+#: Applications of one keyword to one value; about a second of work at most. A schema that branches at each level of a
+#: deep value would else take longer than anybody waits.
 MOST_STEPS = 100_000
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 _left: ContextVar[list[int] | None] = ContextVar("steps_left", default=None)
