@@ -8,15 +8,19 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
-from jobs.handlers.registry import payload_problem
+from jobs.handlers.payloads import ANYTHING, Payload
+from jobs.handlers.registry import known_handler, payload_problem
 from queues.models import MAX_ATTEMPTS, PRIORITY_BOUND
-from scheduler_project.lib import json_gate
+from scheduler_project.lib import json_gate, sealed_json
 from scheduler_project.lib.errors import FieldError, ValidationFailed
+from scheduler_project.lib.json_schema import path_text
 
 MAX_TYPE_CHARS = 200
 MAX_KEY_CHARS = 255
 MAX_TRACE_CHARS = 64
 MAX_PARENTS = 1_000
+#: Of a payload with sealed parts, which take more room than they did in the clear.
+MOST_STORED_BYTES = 8 * json_gate.MAX_BYTES
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(9999, 1, 1, tzinfo=UTC)
 SHORTEST_TIMEOUT_S, LONGEST_TIMEOUT_S = 0.1, 7 * 86_400.0
@@ -45,6 +49,8 @@ class NewJob:
         max_attempts: instead of the policy's, 1 to 1000.
         timeout_s: how long one attempt may take, 0.1 to 604,800; the handler's own limit holds too.
         depends_on: jobs of the same project that must end before it begins.
+        is_stored: the payload comes from a row: its secrets are sealed, and what its handler says of it now is the
+            worker's to judge.
     """
 
     job_type: str
@@ -61,24 +67,66 @@ class NewJob:
     scheduled_job_id: UUID | None = None
     batch_id: UUID | None = None
     depends_on: Sequence[Parent] = ()
+    is_stored: bool = False
 
 
 def checked(jobs: Sequence[NewJob]) -> list[str]:
     """The payloads as JSON text, after every field of every job has passed."""
     payloads, errors = [], []
+    rules = _rules(jobs)
     for index, job in enumerate(jobs):
         prefix = prefix_of(index, jobs)
         try:
-            payloads.append(json_gate.encode(job.payload))
+            text = json_gate.encode(job.payload, max_bytes=MOST_STORED_BYTES if job.is_stored else json_gate.MAX_BYTES)
         except json_gate.Unstorable as error:
             errors.append(FieldError(f"{prefix}payload", str(error)))
         else:
+            payloads.append(text)
+            rule = rules.get(job.job_type)
+            if (rule is not None or sealed_json.SIGN in text) and not job.is_stored:
+                errors += _payload_errors(job, rule, text, f"{prefix}payload")
             if problem := payload_problem(job.job_type, job.payload):
                 errors.append(FieldError(f"{prefix}{problem[0]}", problem[1]))
         errors += [FieldError(f"{prefix}{name}", text) for name, text in _complaints(job)]
     if errors:
         raise ValidationFailed("; ".join(f"{e.field}: {e.message}" for e in errors[:3]), errors)
     return payloads
+
+
+def sealed(jobs: Sequence[NewJob], texts: Sequence[str]) -> Sequence[str]:
+    """The checked payloads as they are stored: what their handlers call secret is sealed."""
+    if not any(rule.secrets for rule in _rules(jobs).values()):
+        return texts
+    return [text if job.is_stored else _sealed(job, text) for job, text in zip(jobs, texts, strict=True)]
+
+
+def sealed_payload(job_type: str, payload: Any) -> Any:
+    """A checked payload as it is stored; the very same if nothing in it is secret."""
+    found = known_handler(job_type)
+    return payload if found is None or not found.payload.secrets else found.payload.sealed(payload)
+
+
+def has_secrets(job_type: str) -> bool:
+    """Does the type's handler, if this process knows it, call parts of its payload secret?"""
+    found = known_handler(job_type)
+    return found is not None and bool(found.payload.secrets)
+
+
+def _rules(jobs: Sequence[NewJob]) -> dict[str, Payload]:
+    """What the handlers that this process knows declare, by job type; one look for each type, not for each job."""
+    found = {job_type: known_handler(job_type) for job_type in {job.job_type for job in jobs}}
+    return {name: known.payload for name, known in found.items() if known is not None and known.payload is not ANYTHING}
+
+
+def _payload_errors(job: NewJob, rule: Payload | None, text: str, field: str) -> list[FieldError]:
+    if sealed_json.SIGN in text and sealed_json.has_reserved_name(job.payload):
+        return [FieldError(field, f"has the name {sealed_json.NAME!r}, which is reserved for sealed secrets")]
+    return [] if rule is None else [FieldError(path_text(field, p.path), p.message) for p in rule.problems(job.payload)]
+
+
+def _sealed(job: NewJob, text: str) -> str:
+    stored = sealed_payload(job.job_type, job.payload)
+    return text if stored is job.payload else json_gate.encode(stored, max_bytes=MOST_STORED_BYTES)
 
 
 def prefix_of(index: int, items: Sequence[object]) -> str:

@@ -81,3 +81,14 @@ def parsed(name: str, value: str, parse: Callable[[str], T], allowed: str, *, is
         return parse(value)
     except ValueError:
         raise BadSetting(name, "***" if is_secret else value, allowed) from None
+
+
+def pairs(name: str, allowed: str) -> dict[str, str]:
+    """Names with a value each: ``a=x,b=y``."""
+    found = {}
+    for pair in names(name):
+        key, sign, value = (part.strip() for part in pair.partition("="))
+        if not (key and sign and value):
+            raise BadSetting(name, pair, allowed)
+        found[key] = value
+    return found

@@ -86,6 +86,10 @@ EGRESS_POLICY = Policy(
     allow=env.parsed("EGRESS_ALLOW", env.text("EGRESS_ALLOW"), Rules.of_text, _RULES),
     deny=env.parsed("EGRESS_DENY", env.text("EGRESS_DENY"), Rules.of_text, _RULES),
 )
+# Queues of Django's tasks: the name in @task(queue_name=…) and the queue it stands for.
+TASK_QUEUES = env.pairs("TASK_QUEUES", "pairs such as default=acme/web/default are needed, separated by commas")
+if TASK_QUEUES:
+    TASKS = {"default": {"BACKEND": "jobs.tasks_backend.PunctualBackend", "OPTIONS": {"queues": TASK_QUEUES}}}
 
 # -- Django ---------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -101,6 +105,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "csp",
     "django_htmx",
+    "django_tasks",
     "accounts",
     "orgs",
     "queues",

@@ -20,6 +20,7 @@ from orgs.models import Role
 from orgs.web.access import MemberRequest, member_view
 from queues.models import Queue
 from scheduler_project.lib.errors import DomainError, NotFound
+from scheduler_project.lib.sealed_json import masked
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.paging import id_or_none, page_by_id
@@ -57,7 +58,7 @@ def letters(request: MemberRequest) -> HttpResponse:
 @member_view()
 def letter(request: MemberRequest, letter_id: UUID) -> HttpResponse:
     found = _get(request, letter_id, Role.VIEWER)
-    context = {"section": "dead_letter", "letter": found}
+    context = {"section": "dead_letter", "letter": found, "payload": masked(found.payload_snapshot)}
     return respond(request, "dlq/letter.html", "dlq/_letter.html", context)
 
 

@@ -13,9 +13,10 @@ from rest_framework.response import Response
 
 from jobs.api.answers import BatchNumbersOutput, OutcomeOutput, OutcomesOutput
 from jobs.api.items import read_items, shown_outcome
+from jobs.api.job_type_field import JobType
 from jobs.api.serializers import MAX_BULK, EmptyInput
 from jobs.models import JobBatch
-from jobs.new_job import MAX_TYPE_CHARS, NewJob, checked
+from jobs.new_job import NewJob, checked
 from jobs.selectors.batch_lists import get_batch, list_batches, progress_each
 from jobs.selectors.batches import Progress
 from jobs.services.batches import CALLBACKS, cancel_batch, close_batch, create_batch
@@ -29,6 +30,7 @@ from scheduler_project.lib.rest.describe import describe, page_of
 from scheduler_project.lib.rest.fields import AnyJson, Bool, Id, Input, Text
 from scheduler_project.lib.rest.paging import OfProjectQuery
 from scheduler_project.lib.rest.views import ApiView, read_body, read_page
+from scheduler_project.lib.sealed_json import masked
 
 
 class BatchJobsInput(Input):
@@ -37,12 +39,13 @@ class BatchJobsInput(Input):
 
 class CallbackInput(Input):
     queue_id = Id()
-    job_type = Text(max_length=MAX_TYPE_CHARS, trim_whitespace=False)
+    job_type = JobType()
     payload = AnyJson(default=dict)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         try:
-            checked([NewJob(job_type=attrs["job_type"], payload=attrs["payload"])])
+            # What the handler says of the payload is judged with the batch's numbers in it, when the batch is made.
+            checked([NewJob(job_type=attrs["job_type"], payload=attrs["payload"], is_stored=True)])
         except ValidationFailed as error:
             raise ValidationError({detail.field: [detail.message] for detail in error.details}) from None
         return {**attrs, "queue_id": str(attrs["queue_id"])}
@@ -131,7 +134,7 @@ class BatchView(ApiView):
     @describe({200: BatchDetailOutput})
     def get(self, request: Request, batch_id: UUID) -> Response:
         batch = get_batch(actor_of(request), batch_id, needs=Role.VIEWER)
-        callbacks = {kind: getattr(batch, kind) for kind in CALLBACKS}
+        callbacks = {kind: masked(getattr(batch, kind)) for kind in CALLBACKS}
         return Response({**_shown([batch])[0], **callbacks})
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from jobs.api.job_type_field import JobType
 from jobs.models import ScheduledJob
-from jobs.new_job import MAX_TYPE_CHARS
 from scheduler_project.lib.rest.fields import AnyJson, Bool, Choice, Flag, Id, Input, Moment, Text, Whole
 from scheduler_project.lib.rest.paging import PageQuery
 
@@ -23,7 +23,7 @@ class ScheduleInput(Input):
     cron_expression = Text(max_length=120, required=False, allow_blank=True)
     run_once_at = Moment(required=False, allow_null=True)
     timezone = Text(max_length=64, required=False)
-    job_type = Text(max_length=MAX_TYPE_CHARS, trim_whitespace=False)
+    job_type = JobType()
     payload_template = AnyJson(required=False, allow_null=True)
     retry_policy_id = Id(required=False, allow_null=True)
     gap_policy = Choice(choices=ScheduledJob.GapPolicy.values, required=False)

@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from jobs.api.job_type_field import JobType
 from jobs.api.parents import MAX_REF_CHARS, ParentsField, Wanted
 from jobs.new_job import (
     LONGEST_DELAY_S,
@@ -30,7 +31,7 @@ MAX_BULK = 1_000
 class JobInput(Input):
     queue_id = Id(required=False)
     queue = Text(max_length=300, required=False)
-    job_type = Text(max_length=MAX_TYPE_CHARS, trim_whitespace=False)
+    job_type = JobType()
     payload = AnyJson(default=dict, allow_null=True)
     priority = Whole(min_value=-PRIORITY_BOUND, max_value=PRIORITY_BOUND, default=0)
     run_at = Moment(default=None, allow_null=True)

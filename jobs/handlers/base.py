@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import json
 import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
+
+from scheduler_project.lib import json_gate, sealed_json, secretbox
+from scheduler_project.lib.scrub import Scrubber
 
 StopReason = Literal["cancelled", "interrupted", "lost", "timeout"]
 
@@ -42,6 +46,10 @@ class Cancel(Exception):
     """Stop here; the job ends as cancelled."""
 
 
+class BadPayload(Exception):
+    """The payload is not what the handler declares, or its secrets can not be opened: another attempt is useless."""
+
+
 class Stopped(Exception):
     """Raised inside a handler, by ``ctx.check`` and ``ctx.sleep``, when it should stop: ``reason`` says why."""
 
@@ -73,8 +81,9 @@ class JobContext:
     """
 
     __slots__ = (
-        "_is_forced", "_outbox", "_payload", "_payload_json", "_stop_event", "_task", "attempt", "fencing_number",
-        "job_id", "job_type", "queue_id", "started", "stop_reason", "thread_id", "timeout_s", "token", "trace_id",
+        "_is_forced", "_outbox", "_payload", "_payload_json", "_scrubber", "_stop_event", "_task", "attempt",
+        "fencing_number", "job_id", "job_type", "queue_id", "started", "stop_reason", "thread_id", "timeout_s", "token",
+        "trace_id",
     )  # fmt: skip
     _making_event = threading.Lock()
 
@@ -99,6 +108,7 @@ class JobContext:
         self.stop_reason: StopReason | None = None
         self._payload_json, self._outbox = payload_json, outbox
         self._payload: Any = self
+        self._scrubber: Scrubber | None = None
         self._stop_event: threading.Event | None = None
         self._task: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
         #: Of a handler in a thread.
@@ -107,10 +117,45 @@ class JobContext:
 
     @property
     def payload(self) -> Any:
-        """The job's payload; parsed when first asked for, numbers exactly as they were submitted."""
+        """The job's payload with its secrets in the clear; parsed when first asked for, numbers as they were submitted.
+
+        Raises:
+            BadPayload: a secret in it can not be opened with the keys of this process.
+        """
         if self._payload is self:
-            self._payload = json.loads(self._payload_json)
+            value = json.loads(self._payload_json)
+            self._payload = self._opened(value) if self.has_secrets else value
         return self._payload
+
+    def _opened(self, value: Any) -> Any:
+        try:
+            opened = sealed_json.opened(value)
+        except secretbox.Sealed as error:
+            raise BadPayload(f"The payload can not be read: {error}.") from None
+        self._scrubber = Scrubber(opened.secrets)
+        return opened.value
+
+    @property
+    def has_secrets(self) -> bool:
+        """Are parts of the payload sealed at rest?"""
+        return sealed_json.SIGN in self._payload_json
+
+    def scrub(self, text: str) -> str:
+        """The text with the secrets of this job's payload blotted out."""
+        return self._scrub(text) if self.has_secrets else text
+
+    def _scrub(self, text: str) -> str:
+        with contextlib.suppress(BadPayload):
+            _ = self.payload
+        return text if self._scrubber is None else self._scrubber(text)
+
+    def scrub_json(self, text: str) -> str:
+        """The same for the JSON text of a result."""
+        if not self.has_secrets:
+            return text
+        with contextlib.suppress(BadPayload):
+            _ = self.payload
+        return text if self._scrubber is None else json_gate.encode(self._scrubber.value(json.loads(text)))
 
     @property
     def remaining_s(self) -> float | None:
@@ -119,11 +164,11 @@ class JobContext:
 
     def log(self, message: str, level: Literal["debug", "info", "warning", "error"] = "info") -> None:
         """Write a line to the job's log. Lines of a lost lease are dropped."""
-        self._outbox.log(self, level, str(message))
+        self._outbox.log(self, level, self.scrub(str(message)))
 
     def progress(self, percent: float, note: str | None = None) -> None:
         """Tell how far the work is, 0 to 100."""
-        self._outbox.progress(self, int(min(100, max(0, percent))), note)
+        self._outbox.progress(self, int(min(100, max(0, percent))), None if note is None else self.scrub(note))
 
     def parent_results(self) -> dict[str, Any]:
         """What the jobs this one waited for have returned, by their ids; None for one that did not complete.

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import inspect
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
+from django.apps import apps
 from django.conf import settings
-from django.utils.module_loading import autodiscover_modules
+from django.utils.module_loading import autodiscover_modules, module_has_submodule
+
+from jobs.handlers.payloads import ANYTHING, Declared, Payload, SecretFields, declare
+from scheduler_project.lib import logs
+from scheduler_project.lib.json_schema import BadSchema
+from scheduler_project.lib.typed_json import BadType
+
+log = logs.get(__name__)
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: Whether a handler has a circuit breaker: True for one a project, a function of the payload for one a target.
@@ -31,6 +40,14 @@ class Handler:
     timeout_s: float | None
     circuit: Circuit = False
     check: Check | None = None
+    payload: Payload = ANYTHING
+    #: Submitted by code of this installation alone, never through the API.
+    is_internal: bool = False
+
+    @property
+    def description(self) -> str:
+        """What it does: the first paragraph of the function's docstring."""
+        return inspect.cleandoc(self.run.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
 
 
 _exact: dict[str, Handler] = {}
@@ -41,8 +58,15 @@ class HandlerProblem(Exception):
     """A handler is declared in a way that can not work; says where."""
 
 
-def handler(
-    job_type: str, *, timeout_s: float | None = None, circuit: Circuit = False, check: Check | None = None
+def handler(  # noqa: PLR0913 - named options, each with a default
+    job_type: str,
+    *,
+    timeout_s: float | None = None,
+    circuit: Circuit = False,
+    check: Check | None = None,
+    payload: Declared = None,
+    secret_fields: SecretFields = (),
+    is_internal: bool = False,
 ) -> Callable[[F], F]:
     """Register a function, sync (runs in a thread) or async (runs on the event loop), for a job type.
 
@@ -52,9 +76,13 @@ def handler(
         circuit: True gives the handler a circuit breaker in each project; a function of the payload names the target
             that the breaker is for, such as a host, and returns None for none.
         check: looks at a payload before its job is submitted; a ValueError refuses it.
+        payload: the form of the payload: a dataclass, a TypedDict or a JSON schema (2020-12); else as the function's
+            parameters behind ``ctx`` say. A job with another payload is refused (docs/handlers/payloads.md).
+        secret_fields: parts of the payload that are sealed at rest and masked: ``("token", "headers.Authorization")``.
+        is_internal: jobs of this type are submitted by code only, never through the API.
 
     Raises:
-        HandlerProblem: a malformed type, or one that another function stands for.
+        HandlerProblem: a malformed type, one that another function stands for, or a payload that can not be so.
     """
     if not _NAME.fullmatch(job_type):
         raise HandlerProblem(f"{job_type!r} is not a job type: a letter, then letters, digits and _ . : - are allowed")
@@ -64,7 +92,20 @@ def handler(
         known = table.get(job_type)
         if known is not None and _place(known.run) != _place(function):
             raise HandlerProblem(f"{job_type!r} is handled by {_place(known.run)} and by {_place(function)}")
-        table[job_type] = Handler(job_type, function, inspect.iscoroutinefunction(function), timeout_s, circuit, check)
+        try:
+            rule, run = declare(function, payload, secret_fields)
+        except (BadSchema, BadType) as error:
+            raise HandlerProblem(f"{job_type!r} ({_place(function)}) declares its payload badly: {error}") from None
+        table[job_type] = Handler(
+            job_type,
+            run,
+            inspect.iscoroutinefunction(function),
+            timeout_s,
+            circuit,
+            check,
+            rule,
+            is_internal=is_internal,
+        )
         return function
 
     return register
@@ -115,6 +156,26 @@ def known_types() -> tuple[list[str], list[str]]:
     return sorted(_exact), sorted(_patterns)
 
 
+def known_handler(job_type: str) -> Handler | None:
+    """As ``find_handler``, for a process that only submits: reads the handlers of the installed apps when first asked.
+
+    What can not be read here is left out and told in the log: its job types are unknown to this process, and a worker
+    judges their payloads. A web server need not have everything installed that the workers have.
+    """
+    if not _discovery.is_done:
+        with _discovery.lock:
+            if not _discovery.is_done:
+                _read_what_can_be_read()
+                _discovery.is_done = True
+    return find_handler(job_type)
+
+
+def list_handlers() -> list[Handler]:
+    """All handlers this process knows, by job type."""
+    known_handler("")
+    return sorted([*_exact.values(), *_patterns.values()], key=lambda found: found.job_type)
+
+
 def discover() -> None:
     """Import ``handlers`` of every installed app and the modules of APP_HANDLER_MODULES.
 
@@ -127,3 +188,24 @@ def discover() -> None:
             import_module(name)
         except ImportError as error:
             raise HandlerProblem(f"APP_HANDLER_MODULES names {name!r}, which can not be imported: {error}") from error
+    _discovery.is_done = True
+
+
+class _Discovery:
+    """Whether the handlers have been read."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.is_done = False
+
+
+_discovery = _Discovery()
+
+
+def _read_what_can_be_read() -> None:
+    found = [f"{app.name}.handlers" for app in apps.get_app_configs() if module_has_submodule(app.module, "handlers")]
+    for name in [*found, *settings.HANDLER_MODULES]:
+        try:
+            import_module(name)
+        except Exception as error:  # noqa: BLE001 - boundary: whatever somebody's module does when it is read
+            log.warning("handlers_not_read", module=name, error=f"{type(error).__name__}: {error}"[:500])

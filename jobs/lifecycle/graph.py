@@ -10,7 +10,7 @@ from django.db import transaction
 
 from jobs.dag import find_cycle
 from jobs.lifecycle.placing import Placed, Submitted, add_edges, answers_of, insert, refuse_deleted
-from jobs.new_job import NewJob, Parent, checked
+from jobs.new_job import NewJob, Parent, checked, sealed
 from queues.models import Queue
 from scheduler_project.lib.errors import FieldError, ValidationFailed
 from scheduler_project.lib.ids import uuid7
@@ -48,7 +48,8 @@ def submit_graph(nodes: Sequence[Node]) -> dict[str, Submitted]:
     _check(nodes)
     ids = {node.ref: uuid7() for node in nodes}
     waited_for = {after.ref for node in nodes for after in node.after}
-    payloads = checked([node.job for node in nodes])
+    jobs = [node.job for node in nodes]
+    payloads = sealed(jobs, checked(jobs))
     placed = [
         Placed(ids[node.ref], node.queue, node.job, text, bool(node.after), node.ref in waited_for)
         for node, text in zip(nodes, payloads, strict=True)

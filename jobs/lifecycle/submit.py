@@ -10,7 +10,7 @@ from django.db import transaction
 from jobs.events import jobs_changed
 from jobs.lifecycle.placing import Placed, Submitted, add_edges, answers_of, insert, refuse_deleted, wake_released
 from jobs.models import Job
-from jobs.new_job import NewJob, Parent, checked, prefix_of
+from jobs.new_job import NewJob, Parent, checked, prefix_of, sealed
 from jobs.states import TERMINAL, JobStatus
 from queues.models import Queue
 from scheduler_project.lib.errors import FieldError, ValidationFailed
@@ -43,7 +43,8 @@ def submit_to_queues(items: Sequence[tuple[Queue, NewJob]]) -> list[Submitted]:
     """The same for jobs of several queues of one project."""
     for queue in {queue.pk: queue for queue, _ in items}.values():
         refuse_deleted(queue)
-    texts = checked([job for _, job in items])
+    jobs = [job for _, job in items]
+    texts = sealed(jobs, checked(jobs))
     placed = [Placed(uuid7(), queue, job, text) for (queue, job), text in zip(items, texts, strict=True)]
     if any(job.depends_on for _, job in items):
         return _submit_dependent(placed)

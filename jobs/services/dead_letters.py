@@ -45,4 +45,6 @@ def _submit_again(letter: DeadLetter, by: UUID | None) -> UUID:
         )
         if not mine:
             raise Conflict(_RESOLVED)
-        return submit_job(letter.queue, NewJob(job_type=letter.job_type, payload=letter.payload_snapshot)).id
+        return submit_job(
+            letter.queue, NewJob(job_type=letter.job_type, payload=letter.payload_snapshot, is_stored=True)
+        ).id

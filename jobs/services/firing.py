@@ -157,6 +157,7 @@ def fire_one(schedule: ScheduledJob, due_at: datetime, parents: Sequence[Parent]
     job = NewJob(
         job_type=schedule.job_type,
         payload=schedule.payload_template,
+        is_stored=True,
         run_at=due_at + jitter,
         retry_policy_id=schedule.retry_policy_id,
         scheduled_job_id=schedule.pk,

@@ -6,6 +6,7 @@ expression, fires afterwards. ``backfill.py`` runs those that are wanted.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -18,10 +19,11 @@ from jobs.cron import CronError, parse, zone_of
 from jobs.events import SCHEDULE, tell
 from jobs.hints import DUE, hint
 from jobs.models import ScheduledJob, ScheduleFire
-from jobs.new_job import NewJob, checked
+from jobs.new_job import NewJob, checked, sealed_payload
 from jobs.services.firing import entry, fire_one
 from jobs.services.schedule_times import next_time
 from queues.models import Queue
+from scheduler_project.lib import sealed_json
 from scheduler_project.lib.constraints import refusals
 from scheduler_project.lib.errors import Conflict, FieldError, NotFound, ValidationFailed
 from scheduler_project.lib.sql import database_now
@@ -51,7 +53,8 @@ def create_schedule(queue: Queue, **settings: Any) -> ScheduledJob:
         Conflict: the project has a schedule of this name.
     """
     schedule = ScheduledJob(project_id=queue.project_id, queue=queue, **_known(settings))
-    _check(schedule)
+    _check(schedule, is_new_payload=True)
+    schedule.payload_template = sealed_payload(schedule.job_type, schedule.payload_template)
     _plan(schedule)
     _save(schedule)
     return schedule
@@ -71,7 +74,10 @@ def update_schedule(schedule_id: UUID, *, queue: Queue | None = None, **changes:
             schedule.queue = queue
         for name, value in _known(changes).items():
             setattr(schedule, name, value)
-        _check(schedule)
+        is_new_payload = "payload_template" in changes or ("job_type" in changes and not _is_sealed(schedule))
+        _check(schedule, is_new_payload=is_new_payload)
+        if changes.keys() & {"payload_template", "job_type"}:
+            schedule.payload_template = sealed_payload(schedule.job_type, schedule.payload_template)
         if schedule.is_active and (_MOVING & changes.keys() or schedule.last_error):
             _plan(schedule)
         _save(schedule)
@@ -83,7 +89,7 @@ def activate(schedule_id: UUID) -> ScheduledJob:
     with transaction.atomic():
         schedule = _locked(schedule_id)
         if not schedule.is_active:
-            _check(schedule)
+            _check(schedule, is_new_payload=False)
             schedule.is_active = True
             _plan(schedule)
             _save(schedule)
@@ -149,7 +155,12 @@ def _known(settings: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _check(schedule: ScheduledJob) -> None:
+def _is_sealed(schedule: ScheduledJob) -> bool:
+    """Are parts of its stored payload sealed? Then only the worker can judge it."""
+    return sealed_json.has_reserved_name(schedule.payload_template)
+
+
+def _check(schedule: ScheduledJob, *, is_new_payload: bool) -> None:
     errors = []
     if bool(schedule.cron_expression) == (schedule.run_once_at is not None):
         errors.append(FieldError("cron_expression", "give either this or run_once_at"))
@@ -164,13 +175,12 @@ def _check(schedule: ScheduledJob) -> None:
             errors.append(FieldError(name, str(error)))
     try:
         schedule.clean_fields(exclude={f.name for f in schedule._meta.fields} - _CHECKED_BY_MODEL)
-        checked([NewJob(job_type=schedule.job_type, payload=schedule.payload_template)])
+        job = NewJob(job_type=schedule.job_type, payload=schedule.payload_template, is_stored=not is_new_payload)
+        checked([job])
     except ValidationError as error:
         errors += [FieldError(field, " ".join(texts)) for field, texts in error.message_dict.items()]
     except ValidationFailed as error:
-        errors += [
-            FieldError("payload_template" if e.field == "payload" else e.field, e.message) for e in error.details
-        ]
+        errors += [FieldError(re.sub(r"^payload\b", "payload_template", e.field), e.message) for e in error.details]
     if errors:
         raise ValidationFailed("; ".join(f"{e.field}: {e.message}" for e in errors), errors)
 

@@ -14,6 +14,7 @@ from jobs.states import JobStatus
 from queues.models import Queue
 from scheduler_project.lib.constraints import refusals
 from scheduler_project.lib.errors import Conflict, FieldError, ValidationFailed
+from scheduler_project.lib.sealed_json import is_same
 
 _KEY = "idempotency_key"
 _FOREIGN_POLICY = {
@@ -72,7 +73,7 @@ def _new(queue: Queue, job: NewJob, submitted: Submitted) -> Receipt:
 
 def _first(job: NewJob, submitted: Submitted) -> Receipt:
     first: Any = get_first_job(submitted.id, job_type=job.job_type, payload=job.payload)
-    if not first.is_same_work:
+    if not (first.is_same_work or (first.job_type == job.job_type and is_same(first.payload, job.payload))):
         message = "stands for a job of another type or payload"
         raise Conflict(f"{_KEY}: {message}", [FieldError(_KEY, message)])
     return Receipt(

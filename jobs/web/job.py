@@ -22,6 +22,7 @@ from orgs.models import Role
 from orgs.selectors import list_audit
 from orgs.web.access import MemberRequest, member_view
 from scheduler_project.lib.errors import DomainError, NotFound
+from scheduler_project.lib.sealed_json import masked
 from scheduler_project.lib.sql import past_deadlocks
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.toasts import complain, say
@@ -48,6 +49,7 @@ def job(request: MemberRequest, job_id: UUID) -> HttpResponse:
         "children": _edges(depends_on_job_id=job_id, other="job") if found.has_dependants else [],
         "audit": list_audit(request.organization.pk, "job", str(job_id))[:MOST_AUDIT],
         "curl": _curl(request, found),
+        "payload": masked(found.payload),
     }
     return respond(request, "jobs/job.html", "jobs/_job.html", context)
 
@@ -103,9 +105,8 @@ def payload(request: MemberRequest, job_id: UUID) -> HttpResponse:
     """The whole payload or result, to keep: the page shows only the first part of big ones."""
     found = _get(request, job_id, Role.VIEWER)
     part = "result" if request.GET.get("part") == "result" else "payload"
-    answer = HttpResponse(
-        json.dumps(getattr(found, part), ensure_ascii=False, indent=2), content_type="text/plain; charset=utf-8"
-    )
+    text = json.dumps(masked(getattr(found, part)), ensure_ascii=False, indent=2)
+    answer = HttpResponse(text, content_type="text/plain; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{part}-{job_id}.json"'
     return answer
 
@@ -117,7 +118,7 @@ def _edges(*, other: str, **which: UUID) -> list[dict[str, Any]]:
 
 
 def _curl(request: MemberRequest, found: Job) -> str:
-    body = json.dumps({"queue": found.queue.name, "job_type": found.job_type, "payload": found.payload})
+    body = json.dumps({"queue": found.queue.name, "job_type": found.job_type, "payload": masked(found.payload)})
     if len(body) > 4_000:
         body = json.dumps({"queue": found.queue.name, "job_type": found.job_type, "payload": "…"})
     quoted = body.replace("'", "'\\''")

@@ -19,6 +19,7 @@ from orgs.models import Role
 from orgs.web.access import MemberRequest, member_view
 from queues.models import MAX_ATTEMPTS, PRIORITY_BOUND, Queue, RetryPolicy
 from scheduler_project.lib.errors import DomainError
+from scheduler_project.lib.sealed_json import masked
 from scheduler_project.lib.web.pages import back_to
 from scheduler_project.lib.web.paging import id_or_none
 from scheduler_project.lib.web.toasts import say
@@ -116,7 +117,7 @@ def _copied(request: MemberRequest) -> dict[str, Any]:
     return {
         "queue": job.queue_id,
         "job_type": job.job_type,
-        "payload": json.dumps(job.payload, ensure_ascii=False, indent=2),
+        "payload": json.dumps(masked(job.payload), ensure_ascii=False, indent=2),
         "delay_s": 0,
         "priority": job.priority,
         "max_attempts": job.max_attempts_override,

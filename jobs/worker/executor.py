@@ -24,7 +24,18 @@ from jobs.decisions import (
     Verdict,
     storable,
 )
-from jobs.handlers.base import Cancel, Discard, JobContext, Outbox, Permanent, RetryAfter, Snooze, Stopped, StopReason
+from jobs.handlers.base import (
+    BadPayload,
+    Cancel,
+    Discard,
+    JobContext,
+    Outbox,
+    Permanent,
+    RetryAfter,
+    Snooze,
+    Stopped,
+    StopReason,
+)
 from jobs.handlers.registry import Handler, find_handler
 from jobs.lease import Ending, Lease
 from scheduler_project.lib import json_gate, logs
@@ -110,14 +121,18 @@ class Executor:
         if self.running.pop(lease.token, None) is None:
             return False
         logs.current_job.set(None)
-        if has_open_connection():
-            close_old_connections()
+        self._leave_connection()
         if verdict is None:
             self._done(lease, None)
             return True
         ran_ms = round((time.monotonic() - ctx.started) * 1000, 3)
         self._done(lease, Ending.of(lease, verdict, self._worker_id, ran_ms))
         return True
+
+    def _leave_connection(self) -> None:
+        """Behind each handler that used the database: what it left of the connection is looked at."""
+        if has_open_connection():
+            close_old_connections()
 
 
 def _verdict_of(result: Any, ctx: JobContext) -> Verdict | None:
@@ -126,7 +141,7 @@ def _verdict_of(result: Any, ctx: JobContext) -> Verdict | None:
     if result is None:
         return _NOTHING
     try:
-        return Succeeded(json_gate.encode(result))
+        return Succeeded(ctx.scrub_json(json_gate.encode(result)))
     except json_gate.Unstorable as error:
         return Failed(f"The handler returned a result that can not be stored: it {error}.")
 
@@ -140,12 +155,14 @@ def _judge(error: BaseException, ctx: JobContext) -> Verdict | None:
         if verdict is not None:
             return verdict
     # After an interruption any error is taken as its consequence: the job goes back rather than losing an attempt.
-    return Interrupted() if reason == "interrupted" else Failed(_summary(error), _stack(error))
+    return Interrupted() if reason == "interrupted" else Failed(_summary(error, ctx), _stack(error, ctx))
 
 
 def _asked_for(error: BaseException, reason: StopReason | None, ctx: JobContext) -> Verdict | None:
-    text = _clean(str(error), MAX_ERROR_CHARS)
+    text = _clean(str(error), MAX_ERROR_CHARS, ctx)
     match error:
+        case BadPayload():
+            return Failed(text, is_final=True)
         case Snooze():
             return Snoozed(float(error.delay_s))
         case RetryAfter():
@@ -177,18 +194,23 @@ def _unknown(lease: Lease) -> Verdict:
     return Failed(f"No handler for job type {lease.job_type!r} in this worker.")
 
 
-def _summary(error: BaseException) -> str:
+def _summary(error: BaseException, ctx: JobContext) -> str:
     with contextlib.suppress(BaseException):
-        return _clean(f"{type(error).__name__}: {error}", MAX_ERROR_CHARS)
+        return _clean(f"{type(error).__name__}: {error}", MAX_ERROR_CHARS, ctx)
     return type(error).__name__
 
 
-def _stack(error: BaseException) -> str:
+def _stack(error: BaseException, ctx: JobContext) -> str:
     with contextlib.suppress(BaseException):
-        return _clean("".join(traceback.format_exception(error)), MAX_STACK_CHARS)
+        return _clean("".join(traceback.format_exception(error)), MAX_STACK_CHARS, ctx)
     return ""
 
 
-def _clean(text: str, limit: int) -> str:
-    """Cut first: an error may be megabytes long, and looking for secrets in them would hold the interpreter."""
+def _clean(text: str, limit: int, ctx: JobContext) -> str:
+    """Cut first: an error may be megabytes long, and looking for secrets in them would hold the interpreter.
+
+    Then cut again: where the first cut went through a secret, the halves are gone too.
+    """
+    if ctx.has_secrets:
+        text = ctx.scrub(storable(text, 4 * limit))
     return logs.redact(storable(text, limit))

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.core.paginator import Paginator
-from django.db.models import Model, QuerySet
+from django.db.models import JSONField, Model, QuerySet
 from django.http import HttpRequest
+
+from scheduler_project.lib.sealed_json import masked
 
 if TYPE_CHECKING:  # generic for the type checker alone
     AnyPaginator = Paginator[Any]
@@ -49,6 +51,14 @@ class KeptAdmin(AnyAdmin):
 
 class ReadOnlyAdmin(LargeTableAdmin):
     """For rows that only the life cycle or a service writes."""
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Model | None:
+        """The row for its page, with a mask for each sealed secret; it is only looked at, never saved."""
+        row: Model | None = super().get_object(request, object_id, from_field)
+        for field in () if row is None else row._meta.concrete_fields:
+            if isinstance(field, JSONField):
+                setattr(row, field.attname, masked(getattr(row, field.attname)))
+        return row
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Nobody."""

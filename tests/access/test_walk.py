@@ -96,6 +96,7 @@ WALK = {
     ("POST", "batches/<batch_id>/jobs"): CREATES,
     ("POST", "batches/<batch_id>/close"): SUBMITS,
     ("POST", "batches/<batch_id>/cancel"): SUBMITS.replace("200", "202"),
+    ("GET", "job-types"): ANYBODYS_LIST,
     ("GET", "metrics/system"): PERSONS_LIST,
     ("GET", "stats/queues"): ANYBODYS_LIST,
     ("GET", "audit"): ADMINS,

@@ -149,3 +149,12 @@ def test_a_bad_setting_ends_the_process_with_its_message() -> None:
     assert env.BadSetting("X", "1", "two is needed").code == (
         "APP_X='1' is not usable: two is needed. Correct or unset it and start again."
     )
+
+
+def test_pairs_are_read_and_half_ones_refused(set_env: Set) -> None:
+    set_env(PAIRS=" default = acme/web/default , mail=acme/web/a=b")
+    assert env.pairs("PAIRS", "pairs are needed") == {"default": "acme/web/default", "mail": "acme/web/a=b"}
+
+    for value in ("default", "=x", "default="):
+        set_env(PAIRS=value)
+        assert "pairs are needed" in refusal(lambda: env.pairs("PAIRS", "pairs are needed"))

@@ -17,6 +17,7 @@ from jobs.lease import Lease
 from jobs.lifecycle.claim import Claim, KnownTypes, Want, claim_jobs, ready_queues
 from jobs.lifecycle.claim_gated import claim_gated
 from jobs.models import Job, WorkerClaim
+from jobs.services.remote.secrets import in_the_clear
 from queues.models import Queue
 from queues.selectors import queues_at
 from scheduler_project.lib.errors import Conflict, FieldError, NotFound, ValidationFailed
@@ -184,5 +185,5 @@ def _shown(job: Any) -> Handed:
         created_at=job.created_at,
         lease_expires_in_ms=max(0, round(job.lease_left.total_seconds() * 1000)),
         lease_s=job.queue.visibility_timeout_secs,
-        payload=job.payload,
+        payload=in_the_clear(job.pk, job.payload),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -24,9 +24,11 @@ from jobs.lease import Ending
 from jobs.lifecycle.settle import settle, wake_for_given_back
 from jobs.models import JobExecution
 from jobs.services.remote.leases import Attempt, Proof, running
+from jobs.services.remote.secrets import scrubbers
 from jobs.states import ExecutionStatus
 from scheduler_project.lib import json_gate, logs
 from scheduler_project.lib.errors import Conflict, FieldError
+from scheduler_project.lib.scrub import Scrubber
 
 log = logs.get(__name__)
 
@@ -76,6 +78,7 @@ def finish(project_id: UUID, reports: Sequence[Report]) -> list[Receipt]:
         Conflict: the lease of every single one is lost: nothing was written.
     """
     attempts = running(project_id, {report.proof for report in reports})
+    reports = _scrubbed(project_id, reports, attempts)
     endings, refused = _endings(reports, attempts)
     statuses = _settle(endings, attempts)
     history = _history(project_id, {r.proof for r in reports if r.proof not in statuses})
@@ -104,6 +107,19 @@ def _endings(
         used, claimed_at, worker_id, *_ = attempt
         endings[report.proof] = Ending(job_id, token, used, claimed_at, verdict, report.ran_ms, now, worker_id)
     return endings, refused
+
+
+def _scrubbed(project_id: UUID, reports: Sequence[Report], attempts: Collection[Proof]) -> list[Report]:
+    """The reports without the secrets of the jobs' payloads in their texts and results."""
+    talkative = {r.proof.job_id for r in reports if r.proof in attempts and (r.error or r.result is not None)}
+    found = scrubbers(project_id, talkative)
+    return [_without(found[r.proof.job_id], r) if r.proof.job_id in found else r for r in reports]
+
+
+def _without(scrub: Scrubber, report: Report) -> Report:
+    stack = None if report.stack is None else scrub(storable(report.stack, 4 * MAX_STACK_CHARS))
+    error = scrub(storable(report.error, 4 * MAX_ERROR_CHARS))
+    return replace(report, error=error, stack=stack, result=scrub.value(report.result))
 
 
 def _verdict(report: Report) -> Verdict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -11,7 +11,9 @@ from jobs.decisions import storable
 from jobs.lifecycle.exchange import Handover, LogLine, Progress, exchange
 from jobs.lifecycle.extend import Held, extend_leases
 from jobs.models import Job
+from jobs.services.remote.secrets import scrubbers
 from scheduler_project.lib import logs
+from scheduler_project.lib.scrub import Scrubber
 
 MAX_LINE_CHARS, MAX_NOTE_CHARS = 8_000, 200
 
@@ -65,7 +67,8 @@ def keep(project_id: UUID, signs: Sequence[Sign]) -> list[Answer]:
     """Store what was logged and how far it is, and extend the leases; ``ok``, ``cancel_requested`` or ``lost``."""
     attempts = running(project_id, {sign.proof for sign in signs})
     held = [sign for sign in signs if sign.proof in attempts]
-    news = Handover(lines=_lines(held), progress=_progress(held), now=0.0)
+    held_and_clean = _scrubbed(project_id, held)
+    news = Handover(lines=_lines(held_and_clean), progress=_progress(held_and_clean), now=0.0)
     if news:
         exchange(news)
     leases = sorted({Held(*_texts(sign.proof), attempts[sign.proof].lease_s) for sign in held})
@@ -78,6 +81,17 @@ def _answer(proof: Proof, attempts: dict[Proof, Attempt], kept: dict[str, bool])
     if is_cancelled is None:
         return LOST
     return Answer("cancel_requested" if is_cancelled else "ok", attempts[proof].lease_s)
+
+
+def _scrubbed(project_id: UUID, signs: Sequence[Sign]) -> list[Sign]:
+    """Without the secrets of the jobs' payloads."""
+    found = scrubbers(project_id, {sign.proof.job_id for sign in signs if sign.lines or sign.note})
+    return [_without(found[s.proof.job_id], s) if s.proof.job_id in found else s for s in signs]
+
+
+def _without(scrub: Scrubber, sign: Sign) -> Sign:
+    lines = [line._replace(message=scrub(storable(line.message, 4 * MAX_LINE_CHARS))) for line in sign.lines]
+    return replace(sign, note=None if sign.note is None else scrub(sign.note), lines=lines)
 
 
 def _lines(signs: Sequence[Sign]) -> list[LogLine]:

@@ -15,6 +15,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.fields import empty
 
+from scheduler_project.lib.sealed_json import masked
+
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d{1,9})?)([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -135,7 +137,7 @@ class Moment(serializers.DateTimeField):
 
 
 class AnyJson(serializers.Field[Any, Any, Any, Any]):
-    """Any JSON value; whether it can be stored is for ``json_gate`` to say."""
+    """Any JSON value; whether it can be stored is for ``json_gate`` to say. Sealed secrets come out masked."""
 
     json_schema: Mapping[str, Any] = {}
 
@@ -143,7 +145,7 @@ class AnyJson(serializers.Field[Any, Any, Any, Any]):
         return data
 
     def to_representation(self, value: Any) -> Any:
-        return value
+        return masked(value)
 
 
 class Input(serializers.Serializer[Any]):
