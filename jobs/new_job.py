@@ -85,7 +85,7 @@ def checked(jobs: Sequence[NewJob]) -> list[str]:
             rule = rules.get(job.job_type)
             if (rule is not None or sealed_json.SIGN in text) and not job.is_stored:
                 errors += _payload_errors(job, rule, text, f"{prefix}payload")
-            if problem := payload_problem(job.job_type, job.payload):
+            if not job.is_stored and (problem := payload_problem(job.job_type, job.payload)):
                 errors.append(FieldError(f"{prefix}{problem[0]}", problem[1]))
         errors += [FieldError(f"{prefix}{name}", text) for name, text in _complaints(job)]
     if errors:

@@ -217,7 +217,10 @@ def test_bad_rows_never_stop_the_good_ones_and_are_not_retried_at_once(queue: Qu
         assert schedule.last_error
         assert ledger(schedule) == []
     assert Job.objects.count() == len(good)
-    assert (due_in_s() or 0) > 0
+    # The good ones come again in the next minute, which may be now.
+    ScheduledJob.objects.filter(pk__in=[schedule.pk for schedule in good]).update(is_active=False)
+    due_s = due_in_s()
+    assert due_s is None or due_s > 0
 
 
 def test_schedule_ends_after_its_number_of_fires_and_a_single_moment_after_one(queue: Queue) -> None:

@@ -13,6 +13,7 @@ from jobs.handlers.webhook.handler import WebhookFailed, read_retry_after, send
 from jobs.handlers.webhook.payload import BadPayload, check_payload
 from jobs.handlers.webhook.transport import new_client
 from scheduler_project.lib.egress import Policy, Rules
+from tests.factories import make_job
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 DRIP = "drip"
@@ -160,3 +161,13 @@ def test_a_bad_payload_names_the_field(field: str, value: Any) -> None:
     with pytest.raises(BadPayload, match=rf"payload\.{field}") as caught:
         check_payload({"url": "https://x.test/", field: value})
     assert "pw" not in str(caught.value)
+
+
+@pytest.mark.django_db
+def test_the_keys_that_a_call_carries_are_not_stored_in_the_clear(queue: Any) -> None:
+    payload = {"url": "https://example.com/", "headers": {"authorization": "Bearer s3cret", "X-Shop": "7"}}
+    job = make_job(queue, "http.webhook", payload=payload)
+
+    assert "s3cret" not in str(job.payload)
+    assert job.payload["headers"]["X-Shop"] == "7"
+    assert job.circuit == "http.webhook example.com:443"

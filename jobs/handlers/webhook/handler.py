@@ -19,6 +19,8 @@ from jobs.handlers.webhook.transport import DnsFailed, EgressDenied, shared_clie
 
 MAX_KEPT_BYTES, MAX_KEPT_HEADERS, MAX_KEPT_HEADER_CHARS = 65_536, 50, 1_000
 MAX_RETRY_AFTER_S = 86_400.0
+#: Sealed where the job is stored, masked where it is shown.
+SECRET_HEADERS = ("headers.Authorization", "headers.Cookie", "headers.X-API-Key")
 _RETRIED = frozenset({408, 425, 429})
 _PRIVATE = re.compile(r"cookie|auth|token|secret|key|location", re.IGNORECASE)
 
@@ -27,7 +29,7 @@ class WebhookFailed(Exception):
     """The call failed; another attempt may help. Begins with a stable code, never holds the address or a header."""
 
 
-@handler("http.webhook", circuit=target_of, check=check_submission)
+@handler("http.webhook", circuit=target_of, check=check_submission, secret_fields=SECRET_HEADERS)
 async def webhook(ctx: JobContext) -> dict[str, Any]:
     """Send the call that the payload describes; return status, headers and body of the answer, truncated."""
     try:
