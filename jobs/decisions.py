@@ -67,7 +67,9 @@ class Unbegun:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The lease ran out: the worker died, froze or lost its database."""
+    """The lease ran out: the worker died, froze or lost its database. ``is_poison``: so often that the job is at fault."""
+
+    is_poison: bool = False
 
 
 Verdict = Succeeded | Failed | Snoozed | Discarded | Cancelled | Interrupted | Unbegun | Lost
@@ -119,9 +121,11 @@ def decide(
             return _UNBEGUN
         case Failed():
             return _failed(verdict, attempt_count + 1, rule, rng)
-        case Lost():
+        case Lost(is_poison=is_poison):
             error = "The lease ran out: the worker died, froze or lost its connection to the database."
             ending = Decision(JobStatus.SCHEDULED.value, ExecutionStatus.LOST.value, error=error)
+            if is_poison:
+                return ending._replace(status=JobStatus.DEAD_LETTER.value, reason=WORKER_LOST)
             return _retry_or_bury(ending, attempt_count + 1, rule, None, WORKER_LOST, rng)
 
 

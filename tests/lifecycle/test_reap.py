@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dlq.models import DeadLetter
-from jobs.decisions import WORKER_LOST, Succeeded
+from jobs.decisions import WORKER_LOST, Failed, Succeeded
 from jobs.lifecycle.cancel import cancel_job
 from jobs.lifecycle.reap import expired_ids, reap_expired
+from jobs.lifecycle.requeue import requeue_job
 from jobs.models import Job
 from queues.models import Queue
 from scheduler_project.lib.ids import uuid7
@@ -127,3 +128,46 @@ def test_jobs_of_many_queues_and_rules_are_reaped_together(queue: Queue) -> None
 
     assert reap_expired(limit=10) == 2
     assert (reload(once).status, reload(often).status) == ("dead_letter", "scheduled")
+
+
+def lose(job: Job) -> None:
+    """One attempt whose worker dies."""
+    if reload(job).status == "scheduled":
+        make_due(job)
+    lapse(claim_one(job.queue))
+    reap_expired(limit=10)
+
+
+def test_a_job_that_loses_its_worker_three_times_is_poison_whatever_attempts_remain(queue: Queue) -> None:
+    job = make_job(queue, max_attempts=10)
+
+    for _ in range(3):
+        assert reload(job).status != "dead_letter"
+        lose(job)
+
+    assert reload(job).status == "dead_letter"
+    assert DeadLetter.objects.get().failure_reason == WORKER_LOST
+
+
+def test_losses_before_a_requeue_do_not_count(queue: Queue) -> None:
+    job = make_job(queue, max_attempts=10)
+    for _ in range(3):
+        lose(job)
+    requeue_job(job.pk, by=None)
+
+    for _ in range(2):
+        lose(job)
+
+    assert (reload(job).status, reload(job).attempt_count) == ("scheduled", 2)
+
+
+def test_failures_between_losses_are_not_losses(queue: Queue) -> None:
+    job = make_job(queue, max_attempts=10)
+    for is_lost in (True, False, False, True):
+        if is_lost:
+            lose(job)
+        else:
+            make_due(job)
+            end(claim_one(queue), Failed("x"))
+
+    assert (reload(job).status, reload(job).attempt_count) == ("scheduled", 4)

@@ -10,7 +10,7 @@ from django.db import connection
 from jobs.models import Job, JobExecution
 from queues.models import Queue
 from tests.factories import make_job
-from tests.processes import scheduler, worker
+from tests.processes import Process, scheduler, worker
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -88,3 +88,42 @@ def test_job_that_holds_the_interpreter_keeps_its_lease(committed_queue: Queue) 
         wait_until(lambda: status_of(hog) == "completed" and status_of(busy) == "completed", timeout_s=60)
 
     assert [effects(hog, "start"), effects(busy, "start")] == [1, 1]
+
+
+def test_poison_is_quarantined_after_three_starts_and_takes_nobody_along(committed_queue: Queue) -> None:
+    Queue.objects.update(visibility_timeout_secs=3)
+    poison = make_job(committed_queue, "poison", max_attempts=10)
+    harmless = [make_job(committed_queue, "effect", payload={"ms": 100}, max_attempts=10) for _ in range(50)]
+    crew = Crew(4)
+
+    with scheduler(), crew:
+        wait_until(lambda: crew.restart_dead() and not Job.objects.filter(completed_at=None).exists(), timeout_s=90)
+
+    assert effects(poison, "start") == 3
+    assert poison.dead_letters.get().failure_reason == "worker lost"
+    attempts = dict(Job.objects.filter(pk__in=[job.pk for job in harmless]).values_list("pk", "attempt_count"))
+    assert not Job.objects.filter(pk__in=attempts).exclude(status="completed").exists()
+    assert max(attempts.values()) <= 2
+
+
+class Crew:
+    """Workers, each started anew when it died."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._workers: list[Process] = []
+
+    def __enter__(self) -> None:
+        self._workers = [worker() for _ in range(self._count)]
+
+    def restart_dead(self) -> bool:
+        """Start anew who died; always True."""
+        for index, one in enumerate(self._workers):
+            if one.popen.poll() is not None:
+                one.log.close()
+                self._workers[index] = worker()
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        for one in self._workers:
+            one.__exit__()
