@@ -14,6 +14,7 @@ from scheduler_project.lib.egress import Policy, Rules
 from scheduler_project.lib.embedded_pg import DURABLE, THROWAWAY, EmbeddedPostgres
 from scheduler_project.lib.logs import configure as configure_logs
 from scheduler_project.lib.pg import settings_from_url
+from scheduler_project.lib.programs import Programs, read_variable_names
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION = "0.1.0"
@@ -78,6 +79,20 @@ _RULES = "addresses, networks and host patterns such as 10.1.0.0/16 or *.example
 EGRESS_POLICY = Policy(
     allow=env.parsed("EGRESS_ALLOW", env.text("EGRESS_ALLOW"), Rules.of_text, _RULES),
     deny=env.parsed("EGRESS_DENY", env.text("EGRESS_DENY"), Rules.of_text, _RULES),
+)
+#: Programs that shell.command may run; none: it is off.
+SHELL_PATH = env.text("SHELL_PATH") or os.environ.get("PATH", os.defpath)
+SHELL_PROGRAMS = env.parsed(
+    "SHELL_COMMANDS",
+    env.text("SHELL_COMMANDS"),
+    lambda value: Programs.of([part.strip() for part in value.split(",") if part.strip()], SHELL_PATH),
+    "names of programs or absolute paths without '.' and '..' are needed, separated by commas",
+)
+SHELL_ENV = env.parsed(
+    "SHELL_ENV",
+    env.text("SHELL_ENV", "LANG,LC_ALL,TZ"),
+    read_variable_names,
+    "names of environment variables are needed, separated by commas; never those that begin with APP_",
 )
 
 # -- Django ---------------------------------------------------------------------------------------------------
