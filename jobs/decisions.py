@@ -67,7 +67,7 @@ class Unbegun:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The lease ran out: the worker died, froze or lost its database. ``is_poison``: so often that the job is at fault."""
+    """The lease ran out: the worker died, froze or lost its database. ``is_poison``: so often that it is the job."""
 
     is_poison: bool = False
 
@@ -121,12 +121,16 @@ def decide(
             return _UNBEGUN
         case Failed():
             return _failed(verdict, attempt_count + 1, rule, rng)
-        case Lost(is_poison=is_poison):
-            error = "The lease ran out: the worker died, froze or lost its connection to the database."
-            ending = Decision(JobStatus.SCHEDULED.value, ExecutionStatus.LOST.value, error=error)
-            if is_poison:
-                return ending._replace(status=JobStatus.DEAD_LETTER.value, reason=WORKER_LOST)
-            return _retry_or_bury(ending, attempt_count + 1, rule, None, WORKER_LOST, rng)
+        case Lost():
+            return _lost(verdict, attempt_count + 1, rule, rng)
+
+
+def _lost(verdict: Lost, attempt_count: int, rule: RetryRule, rng: random.Random | None) -> Decision:
+    error = "The lease ran out: the worker died, froze or lost its connection to the database."
+    ending = Decision(JobStatus.SCHEDULED.value, ExecutionStatus.LOST.value, error=error)
+    if verdict.is_poison:
+        return ending._replace(status=JobStatus.DEAD_LETTER.value, reason=WORKER_LOST)
+    return _retry_or_bury(ending, attempt_count, rule, None, WORKER_LOST, rng)
 
 
 def _failed(verdict: Failed, attempt_count: int, rule: RetryRule, rng: random.Random | None) -> Decision:

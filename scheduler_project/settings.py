@@ -14,6 +14,7 @@ from scheduler_project.lib.egress import Policy, Rules
 from scheduler_project.lib.embedded_pg import DURABLE, THROWAWAY, EmbeddedPostgres
 from scheduler_project.lib.logs import configure as configure_logs
 from scheduler_project.lib.pg import settings_from_url
+from scheduler_project.lib.programs import Programs, read_variable_names
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION = "0.1.0"
@@ -68,7 +69,6 @@ WORKER_HEARTBEAT_INTERVAL_SECS = env.integer("WORKER_HEARTBEAT_INTERVAL_SECS", 1
 WORKER_GRACEFUL_SHUTDOWN_TIMEOUT_SECS = env.integer(
     "WORKER_GRACEFUL_SHUTDOWN_TIMEOUT_SECS", 30, at_least=0, at_most=86_400
 )
-WORKER_CANCEL_GRACE_SECS = env.integer("WORKER_CANCEL_GRACE_SECS", 10, at_least=0, at_most=86_400)
 #: A running job that was asked to stop is made to after this time.
 WORKER_CANCEL_GRACE_SECS = env.integer("WORKER_CANCEL_GRACE_SECS", 10, at_least=0, at_most=86_400)
 #: A job whose worker was lost so often is at fault itself: dead letter, whatever attempts remain.
@@ -94,6 +94,20 @@ EGRESS_POLICY = Policy(
 TASK_QUEUES = env.pairs("TASK_QUEUES", "pairs such as default=acme/web/default are needed, separated by commas")
 if TASK_QUEUES:
     TASKS = {"default": {"BACKEND": "jobs.tasks_backend.PunctualBackend", "OPTIONS": {"queues": TASK_QUEUES}}}
+#: Programs that shell.command may run; none: it is off.
+SHELL_PATH = env.text("SHELL_PATH") or os.environ.get("PATH", os.defpath)
+SHELL_PROGRAMS = env.parsed(
+    "SHELL_COMMANDS",
+    env.text("SHELL_COMMANDS"),
+    lambda value: Programs.of([part.strip() for part in value.split(",") if part.strip()], SHELL_PATH),
+    "names of programs or absolute paths without '.' and '..' are needed, separated by commas",
+)
+SHELL_ENV = env.parsed(
+    "SHELL_ENV",
+    env.text("SHELL_ENV", "LANG,LC_ALL,TZ"),
+    read_variable_names,
+    "names of environment variables are needed, separated by commas; never those that begin with APP_",
+)
 
 # -- Django ---------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [

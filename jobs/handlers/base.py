@@ -9,7 +9,7 @@ import json
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from scheduler_project.lib import json_gate, sealed_json, secretbox
 from scheduler_project.lib.scrub import Scrubber
@@ -58,6 +58,22 @@ class Stopped(Exception):
         self.reason = reason
 
 
+class CleanUp(NamedTuple):
+    """One step of a clean-up.
+
+    Attributes:
+        moved: jobs that went to the archive.
+        after: id of the job looked at last, where the next step goes on; None when nothing is left to look at.
+        until: the walk goes no further than this id.
+        kept_days: how old jobs had to be.
+    """
+
+    moved: int
+    after: str | None
+    until: str
+    kept_days: int
+
+
 class Outbox(Protocol):
     """Where a context's log lines and progress go; the worker's side of the contract."""
 
@@ -69,6 +85,9 @@ class Outbox(Protocol):
 
     def parent_results(self, ctx: JobContext) -> dict[str, Any]:
         """Read what the jobs this one waited for have returned."""
+
+    def clean_up(self, ctx: JobContext, older_than_days: int | None, after: str | None) -> CleanUp:
+        """Move the next ended jobs of the job's own project to the archive."""
 
 
 class JobContext:
@@ -176,6 +195,20 @@ class JobContext:
         Reads the database: an async handler calls it by ``asyncio.to_thread``.
         """
         return self._outbox.parent_results(self)
+
+    def clean_up(self, *, older_than_days: int | None = None, after: str | None = None) -> CleanUp:
+        """Move some ended jobs of this job's project to the archive, once they are past the project's retention.
+
+        Works on the database, in one short statement: call it again with the ``after`` that it returned.
+
+        Args:
+            older_than_days: keep jobs longer than the project's retention says; never shorter.
+            after: where the step before this one ended.
+
+        Raises:
+            Stopped: the lease is lost.
+        """
+        return self._outbox.clean_up(self, older_than_days, after)
 
     def is_cancelled(self) -> bool:
         """Should the handler stop? True after a cancel, at shutdown, past the deadline or without its lease."""

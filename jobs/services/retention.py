@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 
 from jobs import sql
+from jobs.models import Job
 from orgs.models import Project
 from scheduler_project.lib.ids import first_id_at
 from scheduler_project.lib.sql import database_now, run
@@ -29,6 +30,10 @@ class Walk:
     keep_s: float
     after: str = str(_START)
 
+    def until(self) -> UUID:
+        """No job with this id or a later one is old enough."""
+        return first_id_at(database_now() - timedelta(seconds=self.keep_s))
+
     def step(self) -> tuple[bool, int]:
         """Look at the next jobs and move those past their retention; is there more, and how many moved."""
         [(walked, moved)] = run(
@@ -38,7 +43,7 @@ class Walk:
                 "others": plain_array(self.others),
                 "keep_s": self.keep_s,
                 "after": self.after,
-                "below": str(first_id_at(database_now() - timedelta(seconds=self.keep_s))),
+                "below": str(self.until()),
                 "limit": STEP,
             },
         )
@@ -56,6 +61,29 @@ def walks() -> list[Walk]:
     special = [id_ for ids in own.values() for id_ in ids]
     found = [Walk(ids, [], days * DAY_S) for days, ids in own.items()]
     return [*found, Walk(None, special, settings.RETENTION_DAYS * DAY_S)]
+
+
+def step_of_job(
+    job_id: UUID, token: UUID, older_than_days: int | None, after: str | None
+) -> tuple[int, str | None, str, int] | None:
+    """One step over the project that a running job belongs to.
+
+    Args:
+        token: the job's lease.
+        older_than_days: keep jobs longer than the project's retention says; a smaller number changes nothing.
+        after: id that the step before looked at last.
+
+    Returns:
+        How many moved, the id to go on after (None: nothing is left), the id to stop at, the days that jobs are kept;
+        or None instead of all that if the job does not hold this lease.
+    """
+    row = Job.objects.filter(pk=job_id, lease_token=token).values_list("project_id", "project__retention_days").first()
+    if row is None:
+        return None
+    days = max(row[1] or settings.RETENTION_DAYS, older_than_days or 0)
+    walk = Walk([row[0]], [], days * DAY_S, after or str(_START))
+    has_more, moved = walk.step()
+    return moved, walk.after if has_more else None, str(walk.until()), days
 
 
 def drop_old_months() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from jobs.decisions import storable
-from jobs.handlers.base import JobContext
+from jobs.handlers.base import CleanUp, JobContext, Stopped
 from jobs.lifecycle.exchange import LogLine, Progress
 from jobs.selectors.parents import results_of_parents
+from jobs.services.retention import step_of_job
 from jobs.states import LogLevel
 from scheduler_project.lib import logs
 
@@ -56,6 +57,13 @@ class Outbox:
     def parent_results(self, ctx: JobContext) -> dict[str, Any]:
         """Read what the parents of a job have returned."""
         return results_of_parents(UUID(ctx.job_id))
+
+    def clean_up(self, ctx: JobContext, older_than_days: int | None, after: str | None) -> CleanUp:
+        """Run one step of the retention of the job's project; a ghost, whose lease is gone, moves nothing."""
+        step = step_of_job(UUID(ctx.job_id), UUID(ctx.token), older_than_days, after)
+        if step is None:
+            raise Stopped("lost")
+        return CleanUp(*step)
 
     def empty(self) -> tuple[list[LogLine], list[Progress]]:
         """Take everything out."""

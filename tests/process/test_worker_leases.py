@@ -96,7 +96,7 @@ def test_poison_is_quarantined_after_three_starts_and_takes_nobody_along(committ
     harmless = [make_job(committed_queue, "effect", payload={"ms": 100}, max_attempts=10) for _ in range(50)]
     crew = Crew(4)
 
-    with scheduler(), crew:
+    with scheduler(env={"APP_POISON_AFTER": "3"}), crew:
         wait_until(lambda: crew.restart_dead() and not Job.objects.filter(completed_at=None).exists(), timeout_s=90)
 
     assert effects(poison, "start") == 3
