@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.http import HttpRequest
 
-from orgs.models import ApiKey, AuditEntry, Organization, OrganizationMember, Project, TokenBucket
+from orgs.models import ApiKey, AuditEntry, Organization, OrganizationMember, Project, TokenBucket, WebhookSecret
 from scheduler_project.lib.admin import KeptAdmin, LargeTableAdmin, ReadOnlyAdmin
 
 
@@ -54,6 +54,15 @@ class ApiKeyAdmin(KeptAdmin, LargeTableAdmin):
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
+
+
+@admin.register(WebhookSecret)
+class WebhookSecretAdmin(ReadOnlyAdmin):
+    list_display = ("prefix", "project", "created_at", "expires_at", "revoked_at")
+    list_select_related = ("project",)
+    search_fields = ("prefix", "project__slug")
+    ordering = ("-id",)
+    exclude = ("sealed",)
 
 
 @admin.register(AuditEntry)

@@ -25,7 +25,7 @@ from orgs.models import AuditEntry, Organization, Project
 Values = Mapping[str, Any]
 
 #: Never in the log, whatever table they stand in.
-_HIDDEN = frozenset({"password", "key_hash", "api_key_hash", "lease_token", "last_used_at", "updated_at"})
+_HIDDEN = frozenset({"password", "key_hash", "api_key_hash", "sealed", "lease_token", "last_used_at", "updated_at"})
 #: What may hold anything a customer put there: only whether it changed can be seen.
 _DIGESTED = frozenset(
     {"payload", "payload_template", "payload_snapshot", "result", "on_success", "on_end", "on_failure", "ids"}

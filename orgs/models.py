@@ -130,6 +130,25 @@ class ApiKey(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
 
+class WebhookSecret(models.Model):
+    """What a project's webhook calls are signed with. Shown once; stored encrypted, for workers must read it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="webhook_secrets")
+    prefix = models.CharField(max_length=16, editable=False, help_text="The first characters, to tell secrets apart.")
+    sealed = models.TextField(editable=False)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(null=True, editable=False)
+    revoked_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        db_table = "webhook_secrets"
+
+    def __str__(self) -> str:
+        return f"{self.prefix}…"
+
+
 class LiveTicket(models.Model):
     """The right to open one stream of live events, for somebody who can send no header; good once and for a moment."""
 

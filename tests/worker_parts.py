@@ -42,7 +42,7 @@ def context_of(
     return JobContext(
         job_id=lease.job_id, token=lease.token, queue_id=lease.queue_id, job_type=lease.job_type, attempt=1,
         fencing_number=lease.fencing_number, trace_id=lease.trace_id, payload_json=lease.payload_json,
-        timeout_s=timeout_s, outbox=Outbox() if outbox is None else outbox,
+        timeout_s=timeout_s, outbox=Outbox() if outbox is None else outbox, project_id=lease.project_id,
     )  # fmt: skip
 
 

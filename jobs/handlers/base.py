@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, NamedTuple, Protocol
 
+from jobs.handlers.facts import ProjectFacts
 from scheduler_project.lib import json_gate, sealed_json, secretbox
 from scheduler_project.lib.scrub import Scrubber
 
@@ -89,6 +90,9 @@ class Outbox(Protocol):
     def clean_up(self, ctx: JobContext, older_than_days: int | None, after: str | None) -> CleanUp:
         """Move the next ended jobs of the job's own project to the archive."""
 
+    def project_facts(self, ctx: JobContext) -> ProjectFacts:
+        """Read what is set for the job's project, or take what was read a moment ago."""
+
 
 class JobContext:
     """What a handler knows of its job.
@@ -101,7 +105,8 @@ class JobContext:
 
     __slots__ = (
         "_is_forced", "_outbox", "_payload", "_payload_json", "_scrubber", "_stop_event", "_task", "attempt",
-        "fencing_number", "job_id", "job_type", "queue_id", "started", "stop_reason", "thread_id", "timeout_s", "token",
+        "fencing_number", "job_id", "job_type", "project_id", "queue_id", "started", "stop_reason", "thread_id",
+        "timeout_s", "token",
         "trace_id",
     )  # fmt: skip
     _making_event = threading.Lock()
@@ -119,7 +124,9 @@ class JobContext:
         payload_json: str,
         timeout_s: float | None,
         outbox: Outbox,
+        project_id: str = "",
     ) -> None:
+        self.project_id = project_id
         self.job_id, self.token, self.queue_id, self.job_type = job_id, token, queue_id, job_type
         self.attempt, self.fencing_number, self.trace_id = attempt, fencing_number, trace_id
         self.timeout_s = timeout_s
@@ -209,6 +216,13 @@ class JobContext:
             Stopped: the lease is lost.
         """
         return self._outbox.clean_up(self, older_than_days, after)
+
+    def project_facts(self) -> ProjectFacts:
+        """What is set for the job's project; a change is seen within a few seconds.
+
+        Reads the database now and then: an async handler calls it by ``asyncio.to_thread``.
+        """
+        return self._outbox.project_facts(self)
 
     def is_cancelled(self) -> bool:
         """Should the handler stop? True after a cancel, at shutdown, past the deadline or without its lease."""

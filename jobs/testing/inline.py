@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from asgiref.sync import async_to_sync
 
 from jobs.handlers.base import CleanUp, JobContext, StopReason
+from jobs.handlers.facts import ProjectFacts
 from jobs.handlers.registry import Handler, known_handler, list_handlers
 from jobs.new_job import NewJob, checked, sealed
 from scheduler_project.lib import json_gate
@@ -62,6 +63,9 @@ class _Recorder:
 
     def parent_results(self, ctx: JobContext) -> dict[str, Any]:
         return dict(self._parents)
+
+    def project_facts(self, ctx: JobContext) -> ProjectFacts:
+        return ProjectFacts()
 
     def clean_up(self, ctx: JobContext, older_than_days: int | None, after: str | None) -> CleanUp:
         raise TypeError("ctx.clean_up works on the database under a lease: use drain() for a handler that calls it")

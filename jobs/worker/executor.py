@@ -112,6 +112,7 @@ class Executor:
             payload_json=lease.payload_json,
             timeout_s=_shorter(lease.timeout_s, found.timeout_s if found else None),
             outbox=self._outbox,
+            project_id=lease.project_id,
         )
         self.running[lease.token] = ctx
         logs.current_job.set(ctx)

@@ -9,10 +9,12 @@ from uuid import UUID
 
 from jobs.decisions import storable
 from jobs.handlers.base import CleanUp, JobContext, Stopped
+from jobs.handlers.facts import ProjectFacts
 from jobs.lifecycle.exchange import LogLine, Progress
 from jobs.selectors.parents import results_of_parents
 from jobs.services.retention import step_of_job
 from jobs.states import LogLevel
+from jobs.worker.facts import FactsCache
 from scheduler_project.lib import logs
 
 log = logs.get("jobs.handler")
@@ -32,6 +34,7 @@ class Outbox:
         #: By lease token: only the latest of each job is worth sending, and never to be crowded out by older ones.
         self._progress: dict[str, Progress] = {}
         self._dropped = 0
+        self._facts = FactsCache()
 
     def __bool__(self) -> bool:
         return bool(self._lines or self._progress)
@@ -64,6 +67,10 @@ class Outbox:
         if step is None:
             raise Stopped("lost")
         return CleanUp(*step)
+
+    def project_facts(self, ctx: JobContext) -> ProjectFacts:
+        """What is set for a job's project, at most a few seconds old."""
+        return self._facts.of(ctx.project_id)
 
     def empty(self) -> tuple[list[LogLine], list[Progress]]:
         """Take everything out."""

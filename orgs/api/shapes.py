@@ -11,6 +11,8 @@ from orgs.services import MAX_KEY_NAME_CHARS, MAX_OVERLAP_SECS
 from scheduler_project.lib.rest.fields import AnyJson, Choice, Id, Input, Moment, Text, Whole
 from scheduler_project.lib.rest.paging import PageQuery
 
+DAY_S = 86_400
+
 
 class MemberInput(Input):
     email = Text(max_length=254)
@@ -55,6 +57,24 @@ class KeyOutput(serializers.Serializer[Any]):
 
 class NewKeyOutput(KeyOutput):
     api_key = serializers.CharField()
+
+
+class SecretRotateInput(Input):
+    overlap_secs = Whole(min_value=0, max_value=MAX_OVERLAP_SECS, default=DAY_S)
+
+
+class SecretOutput(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    project_id = serializers.UUIDField()
+    prefix = serializers.CharField()
+    created_by = serializers.UUIDField(source="created_by_id", allow_null=True)
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    revoked_at = serializers.DateTimeField(allow_null=True)
+
+
+class NewSecretOutput(SecretOutput):
+    secret = serializers.CharField(help_text="Shown now and never again; receivers check signatures with it.")
 
 
 class TicketOutput(serializers.Serializer[Any]):

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from orgs.api import audit, keys, members, tickets, views
+from orgs.api import audit, keys, members, tickets, views, webhook_secrets
 
 app_name = "orgs_api"
 urlpatterns = [
@@ -15,5 +15,20 @@ urlpatterns = [
     path("projects/<uuid:project_id>/api-keys", keys.KeysView.as_view(), name="api_keys"),
     path("projects/<uuid:project_id>/api-keys/<uuid:key_id>", keys.KeyView.as_view(), name="api_key"),
     path("projects/<uuid:project_id>/api-keys/<uuid:key_id>/rotate", keys.RotateView.as_view(), name="rotate"),
+    path(
+        "projects/<uuid:project_id>/webhook-secrets",
+        webhook_secrets.WebhookSecretsView.as_view(),
+        name="webhook_secrets",
+    ),
+    path(
+        "projects/<uuid:project_id>/webhook-secrets/<uuid:secret_id>",
+        webhook_secrets.WebhookSecretView.as_view(),
+        name="webhook_secret",
+    ),
+    path(
+        "projects/<uuid:project_id>/webhook-secrets/<uuid:secret_id>/rotate",
+        webhook_secrets.RotateSecretView.as_view(),
+        name="rotate_webhook_secret",
+    ),
     path("ws-tickets", tickets.TicketsView.as_view(), name="tickets"),
 ]

@@ -28,7 +28,9 @@ class JobFields(Protocol):
 current_job: ContextVar[JobFields | None] = ContextVar("current_job", default=None)
 _SECRET_NAME = re.compile(r"password|secret|token$|api_?key$|authorization|cookie", re.IGNORECASE)
 # A password may itself hold an at sign: blotted out up to the last one, rather too much than too little.
-_SECRET_TEXT = re.compile(r"""(?i)(bearer\s+)[\w.~+/=-]+|(://[^/\s:@]{0,256}:)[^\s"'<>]{1,256}(?=@)|\bpk_[a-z]+_\w+""")
+_SECRET_TEXT = re.compile(
+    r"""(?i)(bearer\s+)[\w.~+/=-]+|(://[^/\s:@]{0,256}:)[^\s"'<>]{1,256}(?=@)|\bpk_[a-z]+_\w+|\bwhsec_[\w+/=-]+"""
+)
 _DEEPEST = 6
 
 
@@ -72,7 +74,7 @@ def _redact_line(_logger: object, _method: str, line: str) -> str:
 
 
 def redact(text: str) -> str:
-    """The text with bearer tokens, passwords in addresses and API keys blotted out."""
+    """The text with bearer tokens, passwords in addresses, API keys and signing secrets blotted out."""
     return _SECRET_TEXT.sub(lambda m: f"{m.group(1) or m.group(2) or ''}***", text)
 
 

@@ -21,6 +21,7 @@ from jobs.services.remote import presence
 from jobs.services.schedules import create_schedule
 from orgs.models import ApiKey, Role
 from orgs.services import create_api_key
+from orgs.webhook_secrets import create_secret
 from queues.services import create_retry_policy
 from scheduler_project.lib.ids import uuid7
 from scheduler_project.urls import api as api_patterns
@@ -109,6 +110,10 @@ WALK = {
     ("POST", "projects/<project_id>/api-keys"): ADMINS.replace("200", "201"),
     ("DELETE", "projects/<project_id>/api-keys/<key_id>"): ADMINS.replace("200", "204"),
     ("POST", "projects/<project_id>/api-keys/<key_id>/rotate"): ADMINS.replace("200", "201"),
+    ("GET", "projects/<project_id>/webhook-secrets"): ADMINS,
+    ("POST", "projects/<project_id>/webhook-secrets"): ADMINS.replace("200", "201"),
+    ("DELETE", "projects/<project_id>/webhook-secrets/<secret_id>"): ADMINS.replace("200", "204"),
+    ("POST", "projects/<project_id>/webhook-secrets/<secret_id>/rotate"): ADMINS.replace("200", "201"),
     ("POST", "auth/logout"): "204 204 204 204 204 204  204 204 204 204 204",
     ("POST", "auth/password"): "401 400 400 400 400 400  401 403 403 403 403",
     ("GET", "dead-letter"): ANYBODYS_LIST,
@@ -165,6 +170,7 @@ def things(queue):
         "operation_id": operation.pk,
         "batch_id": create_batch(project.pk, "b").pk,
         "key_id": create_api_key(project, name="k", by=None).row.pk,
+        "secret_id": create_secret(project, by=None).row.pk,
         "member_id": make_member(project.organization, Role.VIEWER).memberships.get().pk,
     }
     ids["worker_id"] = presence.meet(project.pk, uuid7(), presence.Info(), ["a/b/*"])

@@ -30,7 +30,8 @@ from jobs.models import (
 from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.sample_data import load_sample_data
 from jobs.services.sample_writer import WORKER_ID
-from orgs.models import AuditEntry, LiveTicket, Organization, TokenBucket
+from orgs.models import AuditEntry, LiveTicket, Organization, TokenBucket, WebhookSecret
+from orgs.webhook_secrets import create_secret
 from queues.models import Queue
 from scheduler_project.lib.admin import ReadOnlyAdmin
 
@@ -46,6 +47,7 @@ def operator(client, db):
     issue(alice)
     organization, schedule = Organization.objects.all()[0], ScheduledJob.objects.all()[0]
     AuditEntry.objects.create(organization=organization, user=alice, action="a", target_type="t", target_id="1")
+    create_secret(schedule.project, by=alice.pk)
     TokenBucket.objects.create(key="k", tokens=1)
     CircuitBreaker.objects.create(project_id=schedule.project_id, name="b")
     LeaderTerm.objects.create(hostname="h", pid=1, backend_pid=2)
@@ -119,6 +121,14 @@ def test_live_tokens_are_not_shown(operator):
     job = Job.objects.get(status="running")
 
     assert str(job.lease_token).encode() not in operator.get(_url(Job, "change", job.pk)).content
+
+
+def test_sealed_secrets_are_not_shown(operator):
+    secret = WebhookSecret.objects.get()
+
+    page = operator.get(_url(WebhookSecret, "change", secret.pk)).content
+    assert secret.prefix.encode() in page
+    assert secret.sealed.encode() not in page
 
 
 def test_an_account_can_be_opened_and_signs_in(operator):

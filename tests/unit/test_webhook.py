@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from jobs.handlers.base import Permanent, RetryAfter
+from jobs.handlers.facts import ProjectFacts
 from jobs.handlers.webhook.handler import WebhookFailed, read_retry_after, send
 from jobs.handlers.webhook.payload import BadPayload, check_payload
 from jobs.handlers.webhook.transport import new_client
@@ -17,10 +18,18 @@ from tests.factories import make_job
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 DRIP = "drip"
-CTX: Any = SimpleNamespace(job_id="j1", attempt=2, fencing_number=7)
+CTX: Any = SimpleNamespace(job_id="j1", attempt=2, fencing_number=7, project_facts=ProjectFacts)
 
 
-def _call(answer: bytes, *, host: str = "target.test", policy: Policy | None = None, pause: str = "", **fields: Any):
+def _call(
+    answer: bytes,
+    *,
+    host: str = "target.test",
+    policy: Policy | None = None,
+    pause: str = "",
+    ctx: Any = CTX,
+    **fields: Any,
+):
     """Send one call to a server that gives ``answer``; the result or error, and what the server was sent."""
     seen: list[bytes] = []
 
@@ -52,7 +61,7 @@ def _call(answer: bytes, *, host: str = "target.test", policy: Policy | None = N
         payload = {"url": f"http://{host}:{port}/", "timeout_s": 5, **fields}
         async with new_client(allowed, loopback) as client:
             try:
-                return await send(CTX, check_payload(payload), client)
+                return await send(ctx, check_payload(payload), client)
             except Exception as error:  # noqa: BLE001 - the outcome is what the tests look at
                 return error
             finally:
@@ -66,8 +75,10 @@ def test_sends_and_keeps_the_answer() -> None:
 
     assert (result["status"], result["body"], result["truncated"]) == (200, "hi", False)
     head = seen[0].lower()
-    for line in (b"webhook-id: j1", b"x-job-attempt: 2", b"x-job-fencing-number: 7", b"authorization: bearer x"):
+    for line in (b"webhook-id: j1", b"punctual-job-id: j1", b"punctual-attempt: 2", b"punctual-fencing-number: 7"):
         assert line in head
+    assert b"authorization: bearer x" in head
+    assert b"webhook-signature" not in head, "without a secret there is nothing to sign with"
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 503])

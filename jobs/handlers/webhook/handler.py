@@ -12,10 +12,13 @@ from typing import Any, NoReturn
 import httpx
 
 from jobs.handlers.base import JobContext, Permanent, RetryAfter
+from jobs.handlers.facts import ProjectFacts
 from jobs.handlers.registry import handler
 from jobs.handlers.webhook.payload import BadPayload, Call, check_payload
+from jobs.handlers.webhook.signature import signed_headers
 from jobs.handlers.webhook.submission import check_submission, target_of
 from jobs.handlers.webhook.transport import DnsFailed, EgressDenied, shared_client
+from scheduler_project.lib.secretbox import Sealed
 
 MAX_KEPT_BYTES, MAX_KEPT_HEADERS, MAX_KEPT_HEADER_CHARS = 65_536, 50, 1_000
 MAX_RETRY_AFTER_S = 86_400.0
@@ -54,6 +57,9 @@ async def send(ctx: JobContext, call: Call, client: httpx.AsyncClient) -> dict[s
         raise WebhookFailed(f"timeout: no complete answer within {call.timeout_s:g} s") from None
     except EgressDenied as error:
         raise Permanent(str(error)) from None
+    except Sealed:
+        # Unsigned instead would be worse: the receiver could no longer tell us from others.
+        raise WebhookFailed("signing_failed: the project's signing secret can not be opened") from None
     except DnsFailed as error:
         raise WebhookFailed(str(error)) from None
     except httpx.ConnectError as error:
@@ -66,8 +72,10 @@ async def send(ctx: JobContext, call: Call, client: httpx.AsyncClient) -> dict[s
 
 
 async def _exchange(ctx: JobContext, call: Call, client: httpx.AsyncClient) -> dict[str, Any]:
+    facts = await asyncio.to_thread(ctx.project_facts)
+    headers = {**call.headers, **_our_headers(ctx), **_delivery_headers(ctx, call, facts)}
+    request = httpx.Request(call.method, call.url, headers=headers, content=call.body)
     began = time.monotonic()
-    request = httpx.Request(call.method, call.url, headers={**call.headers, **_our_headers(ctx)}, content=call.body)
     response = await client.send(request, stream=True)
     try:
         _judge(call, response)
@@ -89,11 +97,15 @@ def _our_headers(ctx: JobContext) -> dict[str, str]:
         "accept-encoding": "identity",  # nothing is ever unpacked, so nothing can swell
         "user-agent": "Punctual-Webhook",
         "connection": "close",
-        "webhook-id": ctx.job_id,
-        "x-job-id": ctx.job_id,
-        "x-job-attempt": str(ctx.attempt),
-        "x-job-fencing-number": str(ctx.fencing_number),
+        "punctual-job-id": ctx.job_id,
+        "punctual-attempt": str(ctx.attempt),
+        "punctual-fencing-number": str(ctx.fencing_number),
     }
+
+
+def _delivery_headers(ctx: JobContext, call: Call, facts: ProjectFacts) -> dict[str, str]:
+    """Signed anew at each attempt, for receivers refuse old timestamps; the id stays, for them to see a repetition."""
+    return signed_headers(ctx.job_id, int(time.time()), call.body, facts.webhook_secrets)
 
 
 def _judge(call: Call, response: httpx.Response) -> None:

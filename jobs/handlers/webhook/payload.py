@@ -17,7 +17,9 @@ _FIELDS = frozenset({"url", "method", "headers", "body", "timeout_s", "expected_
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
 # Ours to set: they say where the message ends and who sent it.
-_OURS = re.compile(r"host|content-length|transfer-encoding|connection|te|upgrade|accept-encoding|webhook-.*|x-job-.*")
+_OURS = re.compile(
+    r"host|content-length|transfer-encoding|connection|te|upgrade|accept-encoding|webhook-.*|punctual-.*"
+)
 _RANGE = re.compile(r"([1-5]\d\d)-([1-5]\d\d)")
 
 
