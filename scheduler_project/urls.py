@@ -16,6 +16,8 @@ api = [
 project_pages = [
     path("", include("jobs.web.urls")),
     path("", include("queues.web.urls")),
+    path("", include("jobs.web.schedule_urls")),
+    path("", include("jobs.web.worker_urls")),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("accounts.web.urls")),

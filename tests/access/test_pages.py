@@ -8,6 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver
 
+from jobs.models import Worker
+from jobs.services.schedules import create_schedule
 from scheduler_project.urls import project_pages
 
 WHO = ("anonymous", "stranger", "viewer", "member", "manager", "owner")
@@ -28,6 +30,22 @@ WALK = {
     ("POST", "queues/<queue_id>/resume"): ADMIN_DOES,
     ("POST", "queues/<queue_id>/purge"): ADMIN_PAGE,
     ("POST", "queues/<queue_id>/delete"): ADMIN_PAGE,
+    ("GET", "scheduled-jobs"): READ,
+    ("GET", "scheduled-jobs/new"): ADMIN_PAGE,
+    ("POST", "scheduled-jobs/new"): "302 404 403 403 422 422",
+    ("POST", "scheduled-jobs/preview"): READ,
+    ("GET", "scheduled-jobs/<schedule_id>"): READ,
+    ("GET", "scheduled-jobs/<schedule_id>/edit"): ADMIN_PAGE,
+    ("POST", "scheduled-jobs/<schedule_id>/edit"): "302 404 403 403 422 422",
+    ("POST", "scheduled-jobs/<schedule_id>/activate"): ADMIN_DOES,
+    ("POST", "scheduled-jobs/<schedule_id>/deactivate"): ADMIN_DOES,
+    ("POST", "scheduled-jobs/<schedule_id>/pause"): ADMIN_DOES,
+    ("POST", "scheduled-jobs/<schedule_id>/resume"): ADMIN_DOES,
+    ("POST", "scheduled-jobs/<schedule_id>/trigger"): "302 404 403 302 302 302",
+    ("POST", "scheduled-jobs/<schedule_id>/backfill"): ADMIN_DOES,
+    ("POST", "scheduled-jobs/<schedule_id>/delete"): ADMIN_PAGE,
+    ("GET", "workers"): READ,
+    ("POST", "workers/<worker_id>/drain"): ADMIN_PAGE,
 }
 BODIES: dict[str, dict[str, Any]] = {
     "queues/new": {"name": "fresh", "priority": "0", "visibility_timeout_secs": "60"},
@@ -42,7 +60,9 @@ STEPS = [
 @pytest.fixture
 def things(queue):
     """The ids that stand in paths."""
-    return {"queue_id": queue.pk}
+    schedule = create_schedule(queue, name="nightly", cron_expression="0 3 * * *", job_type="noop")
+    worker = Worker.objects.create(project=queue.project, hostname="far", pid=1, version="1", max_concurrency=1)
+    return {"queue_id": queue.pk, "schedule_id": schedule.pk, "worker_id": worker.pk}
 
 
 @pytest.mark.parametrize(("method", "path", "who", "status"), STEPS)
