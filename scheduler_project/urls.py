@@ -17,6 +17,8 @@ project_pages = [
     path("", include("jobs.web.urls")),
     path("", include("queues.web.urls")),
     path("", include("dlq.web.urls")),
+    path("", include("jobs.web.schedule_urls")),
+    path("", include("jobs.web.worker_urls")),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("accounts.web.urls")),

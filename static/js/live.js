@@ -5,11 +5,13 @@ let touched = Date.now(), paused = false, lastGood = Date.now(), problem = "";
 
 for (const kind of ["pointerdown", "keydown", "visibilitychange"]) document.addEventListener(kind, () => { touched = Date.now(); }, { passive: true });
 
-function pace() {
+// A region may ask for a pace of its own (data-every, seconds) while the pace is automatic.
+function pace(region) {
   const fixed = control()?.dataset.pace ?? "auto";
   if (fixed === "off") return 0;
   if (fixed !== "auto") return Number(fixed) * 1000;
   const idle = Date.now() - touched;
+  if (region?.dataset.every) return idle < 300_000 ? Number(region.dataset.every) * 1000 : 60_000;
   return idle < 60_000 ? 2_000 : idle < 300_000 ? 15_000 : 60_000;
 }
 
@@ -41,7 +43,7 @@ async function poll(region) {
     lastGood = Date.now();
   } catch { own.wait = Math.min(own.wait * 2, 30); problem = "offline"; }
   own.busy = false;
-  own.due = Date.now() + Math.min(pace() * own.wait, 60_000);
+  own.due = Date.now() + Math.min(pace(region) * own.wait, 60_000);
 }
 
 function swap(region, html, version, own) {

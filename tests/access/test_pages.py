@@ -9,6 +9,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver
 
 from dlq.models import DeadLetter
+from jobs.models import Worker
+from jobs.services.schedules import create_schedule
 from scheduler_project.urls import project_pages
 from tests.factories import job_in
 
@@ -43,6 +45,22 @@ WALK = {
     ("GET", "dead-letter/<letter_id>"): READ,
     ("POST", "dead-letter/<letter_id>/resolve"): MEMBER_DOES,
     ("POST", "dead-letter/resolve"): MEMBER_DOES,
+    ("GET", "scheduled-jobs"): READ,
+    ("GET", "scheduled-jobs/new"): ADMIN_PAGE,
+    ("POST", "scheduled-jobs/new"): "302 404 403 403 422 422",
+    ("POST", "scheduled-jobs/preview"): READ,
+    ("GET", "scheduled-jobs/<schedule_id>"): READ,
+    ("GET", "scheduled-jobs/<schedule_id>/edit"): ADMIN_PAGE,
+    ("POST", "scheduled-jobs/<schedule_id>/edit"): "302 404 403 403 422 422",
+    ("POST", "scheduled-jobs/<schedule_id>/activate"): ADMIN_DOES,
+    ("POST", "scheduled-jobs/<schedule_id>/deactivate"): ADMIN_DOES,
+    ("POST", "scheduled-jobs/<schedule_id>/pause"): ADMIN_DOES,
+    ("POST", "scheduled-jobs/<schedule_id>/resume"): ADMIN_DOES,
+    ("POST", "scheduled-jobs/<schedule_id>/trigger"): "302 404 403 302 302 302",
+    ("POST", "scheduled-jobs/<schedule_id>/backfill"): ADMIN_DOES,
+    ("POST", "scheduled-jobs/<schedule_id>/delete"): ADMIN_PAGE,
+    ("GET", "workers"): READ,
+    ("POST", "workers/<worker_id>/drain"): ADMIN_PAGE,
 }
 BODIES: dict[str, dict[str, Any]] = {
     "queues/new": {"name": "fresh", "priority": "0", "visibility_timeout_secs": "60"},
@@ -58,7 +76,15 @@ STEPS = [
 def things(queue):
     """The ids that stand in paths."""
     dead = job_in("dead_letter", queue).job
-    return {"queue_id": queue.pk, "job_id": dead.pk, "letter_id": DeadLetter.objects.get(job=dead).pk}
+    schedule = create_schedule(queue, name="nightly", cron_expression="0 3 * * *", job_type="noop")
+    worker = Worker.objects.create(project=queue.project, hostname="far", pid=1, version="1", max_concurrency=1)
+    return {
+        "queue_id": queue.pk,
+        "job_id": dead.pk,
+        "letter_id": DeadLetter.objects.get(job=dead).pk,
+        "schedule_id": schedule.pk,
+        "worker_id": worker.pk,
+    }
 
 
 @pytest.mark.parametrize(("method", "path", "who", "status"), STEPS)

@@ -55,6 +55,18 @@ def when(moment: datetime | None, now: datetime | None = None) -> SafeString:
     return format_html('<time datetime="{}" title="{}">{}</time>', utc.isoformat(), title, text)
 
 
+@register.simple_tag
+def clock(moment: datetime | None, with_zone: str = "") -> SafeString:
+    """A time as it stands on the viewer's clock, and it stays so; both zones in the title."""
+    if moment is None:
+        return format_html('<span class="none">{}</span>', "\u2013")
+    local, utc = timezone.localtime(moment), moment.astimezone(UTC)
+    title = f"{local:%a %d %b %Y, %H:%M:%S} {local.tzname()} · {utc:%H:%M:%S} UTC"
+    text = f"{local:%a %d %b %Y, %H:%M}" + (f":{local:%S}" if local.second else "")
+    zone = f" {local.tzname()}" if with_zone else ""
+    return format_html('<time data-fixed datetime="{}" title="{}">{}{}</time>', utc.isoformat(), title, text, zone)
+
+
 def relative(seconds: float) -> str:
     """In 3 m, or 3 m ago; only the larger unit."""
     size = abs(seconds)

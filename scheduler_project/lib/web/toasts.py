@@ -14,6 +14,11 @@ def say(request: HttpRequest, text: str, *, undo: str = "", **fields: str) -> No
     messages.success(request, text, extra_tags=more)
 
 
+def say_and_link(request: HttpRequest, text: str, path: str, label: str) -> None:
+    """A toast that leads to what came of it; without a path it only says so."""
+    messages.success(request, text, extra_tags=json.dumps({"link": path, "label": label}) if path else "")
+
+
 def complain(request: HttpRequest, text: str) -> None:
     """A toast about what was not done."""
     messages.error(request, text)
