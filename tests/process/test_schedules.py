@@ -90,7 +90,7 @@ def test_two_leaders_at_once_fire_nothing_twice(committed_queue: Queue) -> None:
         for n in range(15):
             first = start + timedelta(minutes=3 * n)
             ScheduledJob.objects.update(next_run_at=first, ends_at=first + timedelta(minutes=2), is_active=True)
-            wait_until(partial(has_fired, 30 * (n + 1)), timeout_s=15)
+            wait_until(partial(has_fired, 30 * (n + 1)), timeout_s=60)
 
     assert ScheduleFire.objects.filter(outcome="fired").count() == Job.objects.count() == 450
 
