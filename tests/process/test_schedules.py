@@ -27,6 +27,8 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
 GRAPHS = int(os.environ.get("GRAPHS", "120"))
+#: Single moments that are waited for; 200 and more make a 99th percentile.
+MOMENTS = int(os.environ.get("MOMENTS", "20"))
 
 
 def test_single_moments_start_in_time_on_an_idle_system(committed_queue: Queue) -> None:
@@ -35,14 +37,14 @@ def test_single_moments_start_in_time_on_an_idle_system(committed_queue: Queue) 
     with scheduler(env=env), worker(env=env) as process:
         wait_until(lambda: process.events("worker_started") and LeaderTerm.objects.exists())
         began = database_now()
-        for n in range(20):
+        for n in range(MOMENTS):
             create_schedule(
                 committed_queue,
                 name=f"once {n}",
                 run_once_at=began + timedelta(seconds=1.5, milliseconds=150 * n),
                 job_type="effect",
             )
-        wait_until(lambda: Job.objects.filter(status="completed").count() == 20)
+        wait_until(lambda: Job.objects.filter(status="completed").count() == MOMENTS, timeout_s=20 + 0.2 * MOMENTS)
 
     with connection.cursor() as cursor:
         cursor.execute(
@@ -50,7 +52,11 @@ def test_single_moments_start_in_time_on_an_idle_system(committed_queue: Queue) 
             " join schedule_fires fire on fire.job_id = effect.job_id where effect.kind = 'start'"
         )
         late = sorted(float(row[0]) for row in cursor.fetchall())
-    print(f"\ndue to start, 20 moments: median {statistics.median(late):.0f} ms, worst {late[-1]:.0f} ms")
+    p99 = late[int(0.99 * (len(late) - 1))]
+    print(
+        f"\ndue to start, {MOMENTS} moments: median {statistics.median(late):.0f} ms, p99 {p99:.0f} ms,"
+        f" worst {late[-1]:.0f} ms"
+    )
     assert late[0] >= 0
     assert statistics.median(late) < 500
 
