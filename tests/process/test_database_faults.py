@@ -141,7 +141,10 @@ def test_poll_only_mode_runs_jobs_without_listening(committed_queue: Queue) -> N
         job = make_job(committed_queue)
         wait_until(lambda: Job.objects.filter(pk=job.pk, status="completed").exists(), timeout_s=10)
         with connection.cursor() as cursor:
-            cursor.execute("select count(*) from pg_stat_activity where application_name like 'punctual listener%'")
+            cursor.execute(
+                "select count(*) from pg_stat_activity where application_name like 'punctual listener%'"
+                " and datname = current_database()"  # other tests run beside this one
+            )
             assert cursor.fetchone()[0] == 0
 
 
