@@ -72,7 +72,8 @@ def handler(  # noqa: PLR0913 - named options, each with a default
 
     Args:
         job_type: letters, digits and ``_ . : -``; a star at the end stands for any rest.
-        timeout_s: how long one attempt may take. Async handlers are cancelled then; sync ones see it in ``ctx``.
+        timeout_s: how long one attempt may take. An async handler is cancelled then; a sync one sees it in
+            ``ctx``, then has an exception thrown into it, and is at last left behind (worker/watchdog.py).
         circuit: True gives the handler a circuit breaker in each project; a function of the payload names the target
             that the breaker is for, such as a host, and returns None for none.
         check: looks at a payload before its job is submitted; a ValueError refuses it.
