@@ -1,0 +1,13 @@
+"""All proofs, in the order in which they run."""
+
+from __future__ import annotations
+
+from jobs.prove.proofs import claim
+from jobs.prove.stage.proof import Proof
+
+PROOFS: dict[str, Proof] = {proof.name: proof for proof in (claim.PROOF,)}
+
+
+def find(name: str) -> Proof:
+    """The proof of this name; KeyError if there is none."""
+    return PROOFS[name]
