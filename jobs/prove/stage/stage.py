@@ -21,7 +21,10 @@ T = TypeVar("T")
 SINK = """
 create unlogged table if not exists prove_effects (
   job_id uuid, attempt int, fencing_number bigint, kind text, pid int, at timestamptz default clock_timestamp()
-)
+);
+create unlogged table if not exists prove_sink (
+  job_id uuid primary key, fencing_number bigint not null, went_back bool not null default false
+);
 """
 COMPLETED = "select count(*) from jobs where status = 'completed'"
 #: Jobs of a proof are submitted so many at a time.

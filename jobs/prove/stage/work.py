@@ -16,6 +16,17 @@ _TRACE = Statement(
        values (%(job_id)s, %(attempt)s, %(fencing_number)s, %(kind)s, %(pid)s)""",
 )
 
+#: A sink that takes no write with a lower fencing number than it has seen, and notes if one got in all the same.
+SINK = """
+insert into prove_sink as sink (job_id, fencing_number)
+values (%(job_id)s, %(fencing_number)s)
+    on conflict (job_id) do update
+   set fencing_number = excluded.fencing_number,
+       went_back = sink.went_back or excluded.fencing_number < sink.fencing_number
+ where sink.fencing_number < excluded.fencing_number
+"""
+LOOKS = "where sink.fencing_number < excluded.fencing_number"
+
 
 def _trace(ctx: JobContext, kind: str) -> None:
     values = {"job_id": ctx.job_id, "attempt": ctx.attempt, "fencing_number": ctx.fencing_number, "kind": kind}
@@ -27,6 +38,16 @@ def effect(ctx: JobContext) -> int:
     """Leave a trace at the start and one at the end, ``ms`` apart; hears nothing meanwhile, as much real work does."""
     _trace(ctx, "start")
     time.sleep(ctx.payload.get("ms", 0) / 1000)
+    _trace(ctx, "end")
+    return os.getpid()
+
+
+@handler("prove.sink", is_internal=True)
+def sink(ctx: JobContext) -> int:
+    """As prove.effect, and at the end write into a sink that looks at the fencing number."""
+    _trace(ctx, "start")
+    time.sleep(ctx.payload.get("ms", 0) / 1000)
+    run(Statement("prove_sink", SINK), {"job_id": ctx.job_id, "fencing_number": ctx.fencing_number})
     _trace(ctx, "end")
     return os.getpid()
 
