@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from jobs.prove.proofs import claim, crash, failover, fencing, limits, shutdown
+from jobs.prove.proofs import (
+    batch,
+    claim,
+    crash,
+    cron,
+    dag,
+    failover,
+    fencing,
+    latency,
+    limits,
+    misfire,
+    shutdown,
+)
 from jobs.prove.stage.proof import Proof
 
-PROOFS: dict[str, Proof] = {
-    proof.name: proof
-    for proof in (claim.PROOF, crash.PROOF, fencing.PROOF, shutdown.PROOF, failover.PROOF, limits.PROOF)
-}
+_MODULES = (
+    claim,
+    crash,
+    fencing,
+    shutdown,
+    failover,
+    limits,
+    cron,
+    misfire,
+    dag,
+    batch,
+    latency,
+)
+PROOFS: dict[str, Proof] = {module.PROOF.name: module.PROOF for module in _MODULES}
 
 
 def find(name: str) -> Proof:

@@ -116,7 +116,7 @@ class Stage:
             time.sleep(every_s)
         return value
 
-    def until_all_ended(self, what: str = "all jobs end", *, stall_s: float = 12.0, every_s: float = 0.1) -> None:
+    def until_all_ended(self, what: str = "all jobs end", *, stall_s: float = 20.0, every_s: float = 0.1) -> None:
         """Wait until no job is left to be worked on.
 
         Raises:
