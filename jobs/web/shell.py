@@ -41,6 +41,7 @@ PAGES = (
     ("scheduled_jobs", "Schedules", "s", "schedules"),
     ("retry_policies", "Retry policies", "p", ""),
     ("operations", "Operations", "o", ""),
+    ("proofs", "Proofs", "f", ""),
     ("audit_log", "Audit log", "a", ""),
     ("settings", "Settings", ",", ""),
 )

@@ -100,7 +100,6 @@ def _without_guards() -> None:
 
 PROOF = Proof(
     name="batch",
-    promise="The callbacks of a batch come once, after its last job, whoever looks at it at the same time.",
     run=run,
     sizes={"batches": Size(12, 200), "jobs": Size(30, 500), "folders": Size(3, 4), "workers": Size(2, 4)},
     breaks={"lock_and_key": _without_guards},

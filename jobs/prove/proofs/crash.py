@@ -56,7 +56,6 @@ def _without_reaper() -> None:
 
 PROOF = Proof(
     name="crash",
-    promise="Workers are killed at any moment: every job ends, and the history tells of each attempt.",
     run=run,
     sizes={"jobs": Size(600, 20_000), "kills": Size(6, 200), "workers": Size(3, 4)},
     breaks={"reaper": _without_reaper},

@@ -61,7 +61,6 @@ def _without_clock_changes() -> None:
 
 PROOF = Proof(
     name="cron",
-    promise="Schedules fire when a clock on the wall says so, in every zone, also when the clocks change.",
     run=run,
     sizes={"windows": Size(200, 20_000), "seed": Size(1, 2)},
     breaks={"clock_changes": _without_clock_changes},

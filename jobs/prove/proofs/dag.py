@@ -82,7 +82,6 @@ def _without_waiting() -> None:
 
 PROOF = Proof(
     name="dag",
-    promise="Jobs that wait for others begin after those have ended, and end as the graph says, under kills.",
     run=run,
     sizes={"graphs": Size(20, 500), "largest": Size(20, 60), "workers": Size(3, 4), "seed": Size(1, 2)},
     breaks={"waiting": _without_waiting},

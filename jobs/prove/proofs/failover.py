@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import statistics
+from functools import partial
 
 from jobs.prove.stage.breaking import replace
 from jobs.prove.stage.process import Process
@@ -56,9 +57,7 @@ def run(stage: Stage) -> list[Figure]:
         leader.freeze()
         _until_begun(stage)
         leader.resume()
-        stage.until(
-            lambda one=leader: one.events("leadership_lost"), 20, "the one that froze learns that it leads no more"
-        )
+        stage.until(partial(leader.events, "leadership_lost"), 20, "the one that froze learns that it leads no more")
     killed = sorted(row[0] for row in stage.rows(LATE, KILLED))
     frozen = [row[0] for row in stage.rows(LATE, FROZEN)]
     return [
@@ -102,7 +101,6 @@ def _without_deposing() -> None:
 
 PROOF = Proof(
     name="failover",
-    promise="The leading scheduler is killed or freezes: another takes over, and nothing due is lost or doubled.",
     run=run,
     sizes={"kills": Size(3, 50), "freezes": Size(1, 10), "due": Size(40, 100)},
     breaks={"standby": _without_standby, "deposing": _without_deposing},

@@ -79,7 +79,6 @@ def _without_looking() -> None:
 
 PROOF = Proof(
     name="fencing",
-    promise="A worker that freezes past its leases and wakes up changes nothing, nor does it in a sink that looks.",
     run=run,
     sizes={"rounds": Size(2, 50)},
     breaks={"tokens": _without_tokens, "sink": _without_looking},

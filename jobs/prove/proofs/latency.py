@@ -59,7 +59,6 @@ def _without_hints() -> None:
 
 PROOF = Proof(
     name="latency",
-    promise="A job begins within milliseconds of its submission or its due time, not at the next poll.",
     run=run,
     sizes={"jobs": Size(60, 2_000)},
     breaks={"hints": _without_hints},

@@ -84,7 +84,6 @@ def _without_rate() -> None:
 
 PROOF = Proof(
     name="limits",
-    promise="Limits of queues and keys and rates hold over all workers while they are killed, and no slot leaks.",
     run=run,
     sizes={"jobs": Size(300, 20_000), "workers": Size(3, 4)},
     breaks={"queue": _without_count, "keys": _without_keys, "rate": _without_rate},

@@ -50,7 +50,6 @@ def _without_drain() -> None:
 
 PROOF = Proof(
     name="shutdown",
-    promise="Deploys under load lose no job and burn no attempt.",
     run=run,
     sizes={"jobs": Size(150, 2_000), "deploys": Size(2, 30), "workers": Size(2, 4)},
     breaks={"drain": _without_drain},

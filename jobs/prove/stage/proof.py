@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from jobs.promises import PROMISES
 from scheduler_project.lib.figures import Figure
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ class Proof:
     """One promise that can be checked.
 
     Attributes:
-        promise: what holds, in one sentence.
         run: stages the fault and answers with figures; those with a target are the bars.
         sizes: its parameters; any can be set on the command line.
         breaks: name -> what takes a guard away, in each of the proof's own processes. Broken, the proof must fail:
@@ -32,12 +32,16 @@ class Proof:
     """
 
     name: str
-    promise: str
     run: Callable[[Stage], list[Figure]]
     sizes: Mapping[str, Size]
     breaks: Mapping[str, Callable[[], None]]
     #: Settings of its processes.
     env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def promise(self) -> str:
+        """What holds, in one sentence."""
+        return PROMISES[self.name]
 
 
 class NotReached(Exception):
