@@ -15,4 +15,9 @@ PROMISES = {
     "dag": "Jobs that wait for others begin after those have ended, and end as the graph says, under kills.",
     "batch": "The callbacks of a batch come once, after its last job, whoever looks at it at the same time.",
     "latency": "A job begins within milliseconds of its submission or its due time, not at the next poll.",
+    "database": "The database restarts, crashes and cuts sessions off: nothing is lost, no process needs a restart.",
+    "breaker": "A target that is down is hardly called, costs no attempt meanwhile, and one job at a time probes it.",
+    "egress": "A job may name any address: nothing that is closed is reached, however it is written.",
+    "fairness": "One project's long line of jobs does not make another project wait.",
+    "rot": "A claim costs the same with a long history, with far plans, and under an old snapshot.",
 }

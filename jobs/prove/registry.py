@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from jobs.prove.proofs import (
     batch,
+    breaker,
     claim,
     crash,
     cron,
     dag,
+    database,
+    egress,
     failover,
+    fairness,
     fencing,
     latency,
     limits,
     misfire,
+    rot,
     shutdown,
 )
 from jobs.prove.stage.proof import Proof
@@ -29,6 +34,11 @@ _MODULES = (
     dag,
     batch,
     latency,
+    database,
+    breaker,
+    egress,
+    fairness,
+    rot,
 )
 PROOFS: dict[str, Proof] = {module.PROOF.name: module.PROOF for module in _MODULES}
 

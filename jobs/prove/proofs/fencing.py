@@ -6,9 +6,10 @@ import contextlib
 
 from jobs.prove.stage import work
 from jobs.prove.stage.breaking import replace, rewrite
+from jobs.prove.stage.counts import COMPLETED, UNTRUE_HISTORIES
 from jobs.prove.stage.process import Process
 from jobs.prove.stage.proof import NotReached, Proof, Size, all_of, none_of
-from jobs.prove.stage.stage import COMPLETED, Stage
+from jobs.prove.stage.stage import Stage
 from jobs.worker.runtime import Runtime
 from queues.models import Queue
 from scheduler_project.lib.figures import Figure
@@ -26,10 +27,6 @@ select count(*) from prove_effects late
  where kind = 'end' and exists (select from jobs j where j.id = late.job_id and j.fencing_number > late.fencing_number)
 """
 STARTED = "select count(*) from prove_effects where pid = %s and kind = 'start'"
-UNTRUE = """
-select count(*) from jobs j
- where attempt_count <> (select count(*) from job_executions e where e.job_id = j.id)
-"""
 
 
 def run(stage: Stage) -> list[Figure]:
@@ -48,7 +45,7 @@ def run(stage: Stage) -> list[Figure]:
         all_of("ghosts", ghosts, stage["rounds"] * SEATS, "late effects"),
         all_of("completed", stage.value(COMPLETED), stage["rounds"] * SEATS, "jobs"),
         none_of("results_of_ghosts", stage.value(OF_GHOSTS), "jobs"),
-        none_of("untrue_histories", stage.value(UNTRUE), "jobs"),
+        none_of("untrue_histories", stage.value(UNTRUE_HISTORIES), "jobs"),
         all_of("refused_and_counted", len(sleeper.events("late_result_refused")), ghosts, "late results"),
         none_of("overwritten_in_sink", stage.value("select count(*) from prove_sink where went_back"), "rows"),
     ]

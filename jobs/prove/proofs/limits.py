@@ -6,8 +6,9 @@ from datetime import datetime
 
 from jobs.lifecycle import claim_gated
 from jobs.prove.stage.breaking import replace, rewrite
+from jobs.prove.stage.counts import COMPLETED
 from jobs.prove.stage.proof import Proof, Size, all_of, at_most, none_of
-from jobs.prove.stage.stage import COMPLETED, Stage
+from jobs.prove.stage.stage import Stage
 from jobs.prove.stage.storm import storm
 from queues.models import Queue
 from scheduler_project.lib.figures import Figure
