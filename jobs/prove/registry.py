@@ -11,12 +11,14 @@ from jobs.prove.proofs import (
     dag,
     database,
     egress,
+    explain,
     failover,
     fairness,
     fencing,
     latency,
     limits,
     misfire,
+    redrive,
     rot,
     shutdown,
 )
@@ -39,6 +41,8 @@ _MODULES = (
     egress,
     fairness,
     rot,
+    explain,
+    redrive,
 )
 PROOFS: dict[str, Proof] = {module.PROOF.name: module.PROOF for module in _MODULES}
 

@@ -42,6 +42,8 @@ SMALL = {
     "breaker": {"jobs": 60, "workers": 2, "down_s": 5},
     "egress": {"open_calls": 2},
     "fairness": {"single": 10},
+    "explain": {"states": 60},
+    "redrive": {"letters": 600, "kills": 1},
     "rot": {"history": 5_000, "future": 1_000},
 }
 CHOSEN = [name for name in PROOFS if name in os.environ.get("PROVE", ",".join(PROOFS)).split(",")]
