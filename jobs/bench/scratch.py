@@ -60,7 +60,7 @@ class Scratch:
 
     def _env(self, more: dict[str, str]) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("APP_") or k == "APP_HANDLER_MODULES"}
-        return {**kept, "APP_DATABASE_URL": self.url, "APP_LOG_LEVEL": "error", **more}
+        return {**kept, "APP_DATABASE_URL": self.url, "APP_METRICS_PORT": "0", "APP_LOG_LEVEL": "error", **more}
 
 
 @contextlib.contextmanager
