@@ -41,7 +41,8 @@ def test_a_list_that_is_not_sent_stays(as_owner, organization):
 @pytest.mark.parametrize(
     "entry",
     ["", "*", "*.", "a b", "http://a", "a:80", "10.0.0.1/8", "10.0.0.0/33", "1.2.3", "1.2.3.4.5", "0x7f.1",
-     "2130706433", "010.0.0.1", "fe80::1%eth0", "a.*.b", "-a.com", "a..b", "münchen.de", "x" * 64 + ".de", "[::1]", "a_\u0000"],
+     "2130706433", "010.0.0.1", "fe80::1%eth0", "a.*.b", "-a.com", "a..b", "münchen.de", "x" * 64 + ".de",
+     "[::1]", "a_\u0000"],
 )  # fmt: skip
 def test_a_bad_entry_is_named_by_its_place(as_owner, organization, entry):
     answer = _patch(as_owner, organization, egress_deny=["fine.example.com", entry])
