@@ -186,11 +186,10 @@ def _read_head(connection: socket.socket) -> bytes:
 
 
 @contextlib.contextmanager
-def playground(targets: Sequence[Target], folder: Path) -> Iterator[tuple[Playground, Certificates]]:
+def playground(targets: Sequence[Target], certificates: Certificates) -> Iterator[Playground]:
     """The servers, for the time of a test."""
-    certificates = Certificates(folder)
     servers = Playground(targets, certificates)
     try:
-        yield servers, certificates
+        yield servers
     finally:
         servers.close()

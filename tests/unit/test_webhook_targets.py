@@ -19,7 +19,7 @@ from scheduler_project.lib.egress import Policy, Resolver, Rules, system_resolve
 from tests import bad_targets
 from tests.architecture.source import ROOT
 from tests.bad_targets import ALL, DONE, OUTSIDE, Target
-from tests.loopback import Playground, playground
+from tests.loopback import Certificates, Playground, playground
 from tests.waiting import wait_until
 
 POLICY = Policy(allow=Rules.of([OUTSIDE]))
@@ -28,7 +28,8 @@ SHORT_S, LONG_S = 0.8, 20.0
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Playground, ssl.SSLContext]]:
-    with playground(ALL, tmp_path_factory.mktemp("certificates")) as (servers, certificates):
+    certificates = Certificates(tmp_path_factory.mktemp("certificates"))
+    with playground(ALL, certificates) as servers:
         yield servers, certificates.client()
 
 
