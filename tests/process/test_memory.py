@@ -52,9 +52,8 @@ def test_thousands_of_jobs_leave_nothing_behind(committed_queue: Queue, tmp_path
         wait_until(lambda: reload(asked).status == "completed")
 
     (before, files, threads), (after, files_after, threads_after) = sizes
-    print(
-        f"\n{JOBS} jobs: {before / MIB:.1f} MiB after {WARM}, {after / MIB:.1f} at the end; {files} files, {threads} threads"
-    )
+    grown = f"{before / MIB:.1f} MiB after {WARM}, {after / MIB:.1f} at the end"
+    print(f"\n{JOBS} jobs: {grown}; {files} files, {threads} threads")
     assert Job.objects.filter(job_type="noop", status="completed").count() == JOBS
     assert Job.objects.filter(job_type="http.webhook", status="completed").count() == JOBS // 20
     assert Job.objects.filter(job_type="failing", status="dead_letter").count() == JOBS // 20
