@@ -19,6 +19,7 @@ project_pages = [
     path("", include("dlq.web.urls")),
     path("", include("jobs.web.schedule_urls")),
     path("", include("jobs.web.worker_urls")),
+    path("", include("jobs.web.operation_urls")),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("accounts.web.urls")),

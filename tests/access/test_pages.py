@@ -10,6 +10,7 @@ from django.urls import URLPattern, URLResolver
 
 from dlq.models import DeadLetter
 from jobs.models import Worker
+from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.schedules import create_schedule
 from scheduler_project.urls import project_pages
 from tests.factories import job_in
@@ -17,6 +18,7 @@ from tests.factories import job_in
 WHO = ("anonymous", "stranger", "viewer", "member", "manager", "owner")
 READ = "302 404 200 200 200 200"
 MEMBER_DOES = "302 404 403 302 302 302"
+MEMBER_PAGE = "302 404 403 200 200 200"
 ADMIN_PAGE = "302 404 403 403 200 200"
 ADMIN_DOES = "302 404 403 403 302 302"
 #: Below /p/<org>/<project>/. An action that asks for a confirmation answers 200 with the question.
@@ -35,7 +37,7 @@ WALK = {
     ("POST", "queues/<queue_id>/delete"): ADMIN_PAGE,
     ("GET", "jobs"): READ,
     ("POST", "jobs/act"): MEMBER_DOES,
-    ("GET", "jobs/new"): "302 404 403 200 200 200",
+    ("GET", "jobs/new"): MEMBER_PAGE,
     ("POST", "jobs/new"): MEMBER_DOES,
     ("GET", "jobs/<job_id>"): READ,
     ("POST", "jobs/<job_id>/cancel"): MEMBER_DOES,
@@ -61,6 +63,9 @@ WALK = {
     ("POST", "scheduled-jobs/<schedule_id>/delete"): ADMIN_PAGE,
     ("GET", "workers"): READ,
     ("POST", "workers/<worker_id>/drain"): ADMIN_PAGE,
+    ("GET", "operations"): READ,
+    ("GET", "operations/<operation_id>"): READ,
+    ("POST", "operations/<operation_id>/abort"): MEMBER_PAGE,
 }
 BODIES: dict[str, dict[str, Any]] = {
     "queues/new": {"name": "fresh", "priority": "0", "visibility_timeout_secs": "60"},
@@ -78,7 +83,9 @@ def things(queue):
     dead = job_in("dead_letter", queue).job
     schedule = create_schedule(queue, name="nightly", cron_expression="0 3 * * *", job_type="noop")
     worker = Worker.objects.create(project=queue.project, hostname="far", pid=1, version="1", max_concurrency=1)
+    operation, _ = prepare(queue.project, NewOperation(action="cancel", filter={}))
     return {
+        "operation_id": start(operation, by=None, api_key_id=None).pk,
         "queue_id": queue.pk,
         "job_id": dead.pk,
         "letter_id": DeadLetter.objects.get(job=dead).pk,
