@@ -16,6 +16,7 @@ api = [
 project_pages = [
     path("", include("jobs.web.urls")),
     path("", include("queues.web.urls")),
+    path("", include("queues.web.policy_urls")),
     path("", include("dlq.web.urls")),
     path("", include("jobs.web.schedule_urls")),
     path("", include("jobs.web.worker_urls")),

@@ -12,6 +12,7 @@ from dlq.models import DeadLetter
 from jobs.models import Worker
 from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.schedules import create_schedule
+from queues.models import RetryPolicy
 from scheduler_project.urls import project_pages
 from tests.factories import job_in
 
@@ -35,6 +36,14 @@ WALK = {
     ("POST", "queues/<queue_id>/resume"): ADMIN_DOES,
     ("POST", "queues/<queue_id>/purge"): ADMIN_PAGE,
     ("POST", "queues/<queue_id>/delete"): ADMIN_PAGE,
+    ("GET", "retry-policies"): READ,
+    ("GET", "retry-policies/new"): ADMIN_PAGE,
+    ("POST", "retry-policies/new"): "302 404 403 403 422 422",
+    ("POST", "retry-policies/preview"): READ,
+    ("GET", "retry-policies/<policy_id>"): READ,
+    ("GET", "retry-policies/<policy_id>/edit"): ADMIN_PAGE,
+    ("POST", "retry-policies/<policy_id>/edit"): "302 404 403 403 422 422",
+    ("POST", "retry-policies/<policy_id>/delete"): ADMIN_PAGE,
     ("GET", "jobs"): READ,
     ("POST", "jobs/act"): MEMBER_DOES,
     ("GET", "jobs/new"): MEMBER_PAGE,
@@ -86,6 +95,7 @@ def things(queue):
     operation, _ = prepare(queue.project, NewOperation(action="cancel", filter={}))
     return {
         "operation_id": start(operation, by=None, api_key_id=None).pk,
+        "policy_id": RetryPolicy.objects.create(project=queue.project, name="gentle").pk,
         "queue_id": queue.pk,
         "job_id": dead.pk,
         "letter_id": DeadLetter.objects.get(job=dead).pk,

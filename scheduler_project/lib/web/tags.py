@@ -86,6 +86,12 @@ def duration(value: float | timedelta | None) -> str:
 
 
 @register.filter
+def exact(value: float) -> str:
+    """Seconds that somebody chose."""
+    return durations.exact(value)
+
+
+@register.filter
 def number(value: float | None) -> str:
     """With thousands apart."""
     return durations.number(value)
