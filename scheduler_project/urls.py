@@ -21,6 +21,7 @@ project_pages = [
     path("", include("jobs.web.schedule_urls")),
     path("", include("jobs.web.worker_urls")),
     path("", include("jobs.web.operation_urls")),
+    path("", include("jobs.web.breaker_urls")),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("accounts.web.urls")),

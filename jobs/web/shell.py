@@ -40,6 +40,7 @@ PAGES = (
     ("dead_letter", "Dead letter", "x", "dead"),
     ("scheduled_jobs", "Schedules", "s", "schedules"),
     ("retry_policies", "Retry policies", "p", ""),
+    ("circuit_breakers", "Circuit breakers", "c", ""),
     ("operations", "Operations", "o", ""),
     ("audit_log", "Audit log", "a", ""),
     ("settings", "Settings", ",", ""),

@@ -87,7 +87,7 @@ def _sentence(rule: RetryRule, total_s: float) -> str:
     base, most = exact(rule.base_delay_ms / 1000), exact(rule.max_delay_ms / 1000)
     is_capped = rule.max_delay_ms < delay_s(replace(rule, jitter=0.0, max_delay_ms=10**15), rule.max_attempts - 1) * 1e3
     capped = f", {most} at most" if is_capped else ""
-    if rule.strategy == "fixed" or rule.multiplier == 1 and rule.strategy == "exponential":
+    if rule.strategy == "fixed" or (rule.multiplier == 1 and rule.strategy == "exponential"):
         shape = f"Waits {exact(delay_s(replace(rule, jitter=0.0), 1))} before each retry"
     elif rule.strategy == "linear":
         shape = f"Waits {base}, and {base} more with each retry{capped}"

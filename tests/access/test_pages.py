@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver
 
 from dlq.models import DeadLetter
-from jobs.models import Worker
+from jobs.models import CircuitBreaker, Worker
 from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.schedules import create_schedule
 from queues.models import RetryPolicy
@@ -72,6 +72,8 @@ WALK = {
     ("POST", "scheduled-jobs/<schedule_id>/delete"): ADMIN_PAGE,
     ("GET", "workers"): READ,
     ("POST", "workers/<worker_id>/drain"): ADMIN_PAGE,
+    ("GET", "circuit-breakers"): READ,
+    ("POST", "circuit-breakers/<breaker_id>/reset"): ADMIN_PAGE,
     ("GET", "operations"): READ,
     ("GET", "operations/<operation_id>"): READ,
     ("POST", "operations/<operation_id>/abort"): MEMBER_PAGE,
@@ -96,6 +98,7 @@ def things(queue):
     return {
         "operation_id": start(operation, by=None, api_key_id=None).pk,
         "policy_id": RetryPolicy.objects.create(project=queue.project, name="gentle").pk,
+        "breaker_id": CircuitBreaker.objects.create(project_id=queue.project_id, name="mail").pk,
         "queue_id": queue.pk,
         "job_id": dead.pk,
         "letter_id": DeadLetter.objects.get(job=dead).pk,

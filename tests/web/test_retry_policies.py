@@ -44,7 +44,8 @@ def read(client, path):
         ),
         (
             RetryRule("linear", 10_000, max_delay_ms=60_000, max_attempts=20, jitter=0),
-            "Waits 10 s, and 10 s more with each retry, 1 m at most; gives up after 20 attempts, about 16 m 30 s in all",
+            "Waits 10 s, and 10 s more with each retry, 1 m at most; gives up after 20 attempts, about 16 m 30 s in"
+            " all",
         ),
         (
             RetryRule("exponential", 1_000, 100.0, 5_000, 3, 0),
