@@ -12,9 +12,13 @@ from dlq.models import DeadLetter
 from jobs.models import CircuitBreaker, Worker
 from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.schedules import create_schedule
+from orgs.models import Role
+from orgs.services import create_api_key
+from orgs.webhook_secrets import create_secret
 from queues.models import RetryPolicy
 from scheduler_project.urls import project_pages
 from tests.factories import job_in
+from tests.personas import make_member
 
 WHO = ("anonymous", "stranger", "viewer", "member", "manager", "owner")
 READ = "302 404 200 200 200 200"
@@ -74,6 +78,22 @@ WALK = {
     ("POST", "workers/<worker_id>/drain"): ADMIN_PAGE,
     ("GET", "circuit-breakers"): READ,
     ("POST", "circuit-breakers/<breaker_id>/reset"): ADMIN_PAGE,
+    ("GET", "settings"): READ,
+    ("POST", "settings/edit"): "302 404 403 403 422 422",
+    ("POST", "settings/projects/new"): "302 404 403 403 422 422",
+    ("POST", "settings/delete"): ADMIN_PAGE,
+    ("GET", "settings/members"): READ,
+    ("POST", "settings/members/add"): "302 404 403 403 403 422",
+    ("POST", "settings/members/<member_id>/role"): "302 404 403 403 403 302",
+    ("POST", "settings/members/<member_id>/remove"): "302 404 403 403 403 200",
+    ("GET", "settings/api-keys"): ADMIN_PAGE,
+    ("POST", "settings/api-keys/new"): "302 404 403 403 422 422",
+    ("POST", "settings/api-keys/<key_id>/rotate"): ADMIN_DOES,
+    ("POST", "settings/api-keys/<key_id>/revoke"): ADMIN_PAGE,
+    ("GET", "settings/webhook-secrets"): ADMIN_PAGE,
+    ("POST", "settings/webhook-secrets/new"): "302 404 403 403 201 201",
+    ("POST", "settings/webhook-secrets/<secret_id>/rotate"): ADMIN_DOES,
+    ("POST", "settings/webhook-secrets/<secret_id>/revoke"): ADMIN_PAGE,
     ("GET", "operations"): READ,
     ("GET", "operations/<operation_id>"): READ,
     ("POST", "operations/<operation_id>/abort"): MEMBER_PAGE,
@@ -99,6 +119,9 @@ def things(queue):
         "operation_id": start(operation, by=None, api_key_id=None).pk,
         "policy_id": RetryPolicy.objects.create(project=queue.project, name="gentle").pk,
         "breaker_id": CircuitBreaker.objects.create(project_id=queue.project_id, name="mail").pk,
+        "member_id": make_member(queue.project.organization, Role.VIEWER).memberships.get().pk,
+        "key_id": create_api_key(queue.project, name="k", by=None).row.pk,
+        "secret_id": create_secret(queue.project, by=None).row.pk,
         "queue_id": queue.pk,
         "job_id": dead.pk,
         "letter_id": DeadLetter.objects.get(job=dead).pk,
