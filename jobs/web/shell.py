@@ -46,6 +46,9 @@ PAGES = (
     ("settings", "Settings", ",", ""),
 )
 
+#: Pages that not every member may open.
+NEEDS = {"audit_log": Role.ADMIN}
+
 
 def shell(request: HttpRequest) -> dict[str, Any]:
     """For every template; what needs the database is read only when a template asks for it."""
@@ -77,6 +80,8 @@ def navigation(request: HttpRequest) -> list[Item]:
     slugs = [project.organization.slug, project.slug]
     items = []
     for name, label, key, counted in PAGES:
+        if not may(request, NEEDS.get(name, Role.VIEWER)):
+            continue
         try:
             items.append(Item(name, label, key, counts.get(counted), reverse(name, args=slugs)))
         except NoReverseMatch:

@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from orgs.web import keys, members, secrets, settings
+from orgs.web import audit, keys, members, secrets, settings
 
 urlpatterns = [
+    path("audit-log", audit.audit_log, name="audit_log"),
     path("settings", settings.project, name="settings"),
     path("settings/edit", settings.edit, name="settings_edit"),
     path("settings/projects/new", settings.new, name="project_new"),

@@ -78,6 +78,7 @@ WALK = {
     ("POST", "workers/<worker_id>/drain"): ADMIN_PAGE,
     ("GET", "circuit-breakers"): READ,
     ("POST", "circuit-breakers/<breaker_id>/reset"): ADMIN_PAGE,
+    ("GET", "audit-log"): ADMIN_PAGE,
     ("GET", "settings"): READ,
     ("POST", "settings/edit"): "302 404 403 403 422 422",
     ("POST", "settings/projects/new"): "302 404 403 403 422 422",
