@@ -22,6 +22,8 @@ project_pages = [
     path("", include("jobs.web.worker_urls")),
     path("", include("jobs.web.operation_urls")),
     path("", include("jobs.web.breaker_urls")),
+    path("", include("jobs.web.batch_urls")),
+    path("", include("jobs.web.workflow_urls")),
     path("", include("orgs.web.project_urls")),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [

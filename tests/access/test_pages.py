@@ -10,6 +10,7 @@ from django.urls import URLPattern, URLResolver
 
 from dlq.models import DeadLetter
 from jobs.models import CircuitBreaker, Worker
+from jobs.services.batches import create_batch
 from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.schedules import create_schedule
 from orgs.models import Role
@@ -76,6 +77,14 @@ WALK = {
     ("POST", "scheduled-jobs/<schedule_id>/delete"): ADMIN_PAGE,
     ("GET", "workers"): READ,
     ("POST", "workers/<worker_id>/drain"): ADMIN_PAGE,
+    ("GET", "workflows"): READ,
+    ("GET", "workflows/<job_id>"): READ,
+    ("POST", "workflows/<job_id>/cancel"): MEMBER_PAGE,
+    ("POST", "workflows/<job_id>/retry"): MEMBER_PAGE,
+    ("GET", "batches"): READ,
+    ("GET", "batches/<batch_id>"): READ,
+    ("POST", "batches/<batch_id>/close"): MEMBER_PAGE,
+    ("POST", "batches/<batch_id>/cancel"): MEMBER_PAGE,
     ("GET", "circuit-breakers"): READ,
     ("POST", "circuit-breakers/<breaker_id>/reset"): ADMIN_PAGE,
     ("GET", "audit-log"): ADMIN_PAGE,
@@ -123,6 +132,7 @@ def things(queue):
         "member_id": make_member(queue.project.organization, Role.VIEWER).memberships.get().pk,
         "key_id": create_api_key(queue.project, name="k", by=None).row.pk,
         "secret_id": create_secret(queue.project, by=None).row.pk,
+        "batch_id": create_batch(queue.project_id, "night").pk,
         "queue_id": queue.pk,
         "job_id": dead.pk,
         "letter_id": DeadLetter.objects.get(job=dead).pk,

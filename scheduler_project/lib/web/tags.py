@@ -142,6 +142,12 @@ def undo_of(message: Message) -> dict[str, Any] | None:
 
 
 @register.filter
+def short(value: object) -> str:
+    """The end of an id: ids made at one time begin alike."""
+    return str(value)[-8:]
+
+
+@register.filter
 def words(value: str) -> list[str]:
     """The words of a text, to loop over."""
     return value.split()
