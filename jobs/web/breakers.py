@@ -55,7 +55,7 @@ class Row:
         return self.breaker.state == State.OPEN
 
 
-_GLYPHS = {State.CLOSED: ("active", "Closed"), State.OPEN: ("failed", "Open"),
+_GLYPHS: dict[str, tuple[str, str]] = {State.CLOSED: ("active", "Closed"), State.OPEN: ("failed", "Open"),
            State.HALF_OPEN: ("draining", "Half open")}  # fmt: skip
 
 

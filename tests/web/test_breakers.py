@@ -88,7 +88,7 @@ def test_closing_one_asks_first_and_forgets_its_calls(signed_in, page, project, 
     one.refresh_from_db()
     assert (one.state, one.recent, one.opened_at) == ("closed", "", None)
     entry = AuditEntry.objects.get()
-    assert (entry.action, entry.user, entry.before["state"]) == ("circuit_breaker.reset", manager, "open")
+    assert (entry.action, entry.user, (entry.before or {})["state"]) == ("circuit_breaker.reset", manager, "open")
     html = read(client, page)
     assert "All good" in html
     assert path not in html  # nothing is left to forget

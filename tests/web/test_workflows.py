@@ -15,7 +15,7 @@ from jobs.web.graph_svg import MOST_NODES, can_be_drawn
 from orgs.models import AuditEntry
 from tests.factories import claim_from, end, make_job, make_queue, status_of
 from tests.web.test_pages import HOSTILE
-from tests.web.test_schedules import token_of
+from tests.web.test_schedules import found_in, token_of
 
 BUDGET = 12
 
@@ -123,9 +123,9 @@ def test_a_folded_node_lists_its_jobs_with_the_bad_ones_first(signed_in, page, q
     end(leases[0], Failed("out of paper"))
     client, path = signed_in("viewer"), f"{page}/{ids['fetch']}"
     html = read(client, path)
-    said = re.search(r'aria-label="resize: 9 jobs: ([^"]*)"', html)[1]
+    said = found_in(r'aria-label="resize: 9 jobs: ([^"]*)"', html)
     assert set(said.split(", ")) == {"7 queued", "1 dead letter", "1 running"}
-    group = re.search(r'\?group=([\w-]+)#jobs" class="node s-dead_letter is-folded"', html)[1]
+    group = found_in(r'\?group=([\w-]+)#jobs" class="node s-dead_letter is-folded"', html)
     html = read(client, f"{path}?group={group}").split('id="jobs"')[1]
     assert "resize" in html
     assert ">fetch<" not in html
@@ -144,7 +144,7 @@ def test_cancel_from_here_takes_what_waits_along(signed_in, page, queue, member)
         "fetch": "queued", "left": "cancelled", "join": "cancelled", "right": "scheduled",
     }  # fmt: skip
     entry = AuditEntry.objects.get()
-    assert (entry.action, entry.user, entry.after["with_downstream"]) == ("job.cancel", member, True)
+    assert (entry.action, entry.user, (entry.after or {})["with_downstream"]) == ("job.cancel", member, True)
     again = client.post(f"{path}/cancel", {"confirm_token": token_of(client.post(f"{path}/cancel"))}, follow=True)
     assert "have ended already" in again.content.decode()
 
