@@ -25,6 +25,7 @@ project_pages = [
     path("", include("jobs.web.batch_urls")),
     path("", include("jobs.web.workflow_urls")),
     path("", include("orgs.web.project_urls")),
+    path("", include("jobs.web.proof_urls")),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("accounts.web.urls")),

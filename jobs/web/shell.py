@@ -42,6 +42,7 @@ PAGES = (
     ("retry_policies", "Retry policies", "p", ""),
     ("circuit_breakers", "Circuit breakers", "c", ""),
     ("operations", "Operations", "o", ""),
+    ("proofs", "Proofs", "f", ""),
     ("audit_log", "Audit log", "a", ""),
     ("settings", "Settings", ",", ""),
 )

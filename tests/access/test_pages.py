@@ -76,6 +76,7 @@ WALK = {
     ("POST", "scheduled-jobs/<schedule_id>/backfill"): ADMIN_DOES,
     ("POST", "scheduled-jobs/<schedule_id>/delete"): ADMIN_PAGE,
     ("GET", "workers"): READ,
+    ("GET", "proofs"): READ,
     ("POST", "workers/<worker_id>/drain"): ADMIN_PAGE,
     ("GET", "workflows"): READ,
     ("GET", "workflows/<job_id>"): READ,
