@@ -41,6 +41,8 @@ from jobs.lease import Ending, Lease
 from scheduler_project.lib import json_gate, logs
 from scheduler_project.lib.dbthreads import has_open_connection
 
+#: Runs an attempt in a process of its own; None when its lease was lost.
+RunIsolated = Callable[[JobContext, Lease, Handler], Verdict | None]
 #: Takes an ended attempt; None instead of an ending means: the lease was lost, drop the result.
 Done = Callable[[Lease, Ending | None], None]
 
@@ -50,8 +52,10 @@ _NOTHING = Succeeded()
 class Executor:
     """Runs attempts and hands each one's ending to ``done``. Keeps the contexts of those that run."""
 
-    def __init__(self, worker_id: str, outbox: Outbox, done: Done) -> None:
+    def __init__(self, worker_id: str, outbox: Outbox, done: Done, run_isolated: RunIsolated | None = None) -> None:
         self._worker_id, self._outbox, self._done = worker_id, outbox, done
+        #: None in a child, where all runs in place.
+        self._run_isolated = run_isolated
         self.running: dict[str, JobContext] = {}
 
     def run_sync(self, lease: Lease) -> bool:
@@ -59,11 +63,18 @@ class Executor:
         ctx, found = self._begin(lease)
         ctx.thread_id = threading.get_ident()
         try:
-            verdict: Verdict | None = _verdict_of(found.run(ctx), ctx) if found else _unknown(lease)
+            verdict = self._run(ctx, lease, found)
         except BaseException as error:  # noqa: BLE001 - boundary: whatever user code raises is a verdict
             verdict = _judge(error, ctx)
         ctx.leave_thread()
         return self._end(lease, ctx, verdict)
+
+    def _run(self, ctx: JobContext, lease: Lease, found: Handler | None) -> Verdict | None:
+        if found is None:
+            return _unknown(lease)
+        if self._run_isolated is not None and is_isolated(lease, found):
+            return self._run_isolated(ctx, lease, found)
+        return _verdict_of(found.run(ctx), ctx)
 
     async def run_async(self, lease: Lease) -> bool:
         """Run the handler of a lease on this event loop; False as ``run_sync``."""
@@ -134,6 +145,11 @@ class Executor:
         """Behind each handler that used the database: what it left of the connection is looked at."""
         if has_open_connection():
             close_old_connections()
+
+
+def is_isolated(lease: Lease, found: Handler | None) -> bool:
+    """Does this attempt run in a process of its own?"""
+    return found is not None and found.isolation == "process"
 
 
 def _verdict_of(result: Any, ctx: JobContext) -> Verdict | None:
