@@ -31,6 +31,8 @@ class Lease(NamedTuple):
     circuit: str | None = None
     project_id: str = ""
     timeout_s: float | None = None
+    #: Attempts of this job whose process died.
+    lost_count: int = 0
 
     @property
     def attempt(self) -> int:

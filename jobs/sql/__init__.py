@@ -6,6 +6,7 @@ from scheduler_project.lib.statements import load
 
 _HERE = Path(__file__).parent
 
+ASSERT_LEASE = load(_HERE, "assert_lease")
 ARCHIVE = load(_HERE, "archive")
 BEAT = load(_HERE, "beat")
 CANCEL = load(_HERE, "cancel")
@@ -53,4 +54,5 @@ SPEND_RATE = load(_HERE, "spend_rate")
 START = load(_HERE, "start")
 STATES_OF = load(_HERE, "states_of")
 SUBMIT = load(_HERE, "submit")
+TOO_LATE = load(_HERE, "too_late")
 WATCH = load(_HERE, "watch")

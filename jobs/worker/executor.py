@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.db import close_old_connections
 
 from jobs.decisions import (
@@ -148,8 +149,9 @@ class Executor:
 
 
 def is_isolated(lease: Lease, found: Handler | None) -> bool:
-    """Does this attempt run in a process of its own?"""
-    return found is not None and found.isolation == "process"
+    """Does this attempt run in a process of its own? Also if one before it was lost with its process (ADR 25)."""
+    is_suspect = lease.lost_count > 0 and settings.WORKER_ISOLATE_LOST
+    return found is not None and (found.isolation == "process" or is_suspect)
 
 
 def _verdict_of(result: Any, ctx: JobContext) -> Verdict | None:

@@ -12,6 +12,7 @@ from jobs.decisions import Failed, Snoozed, Verdict
 from jobs.handlers.base import JobContext, Outbox, Stopped, StopReason
 from jobs.handlers.registry import Handler
 from jobs.lease import Lease
+from jobs.lifecycle.reap import is_poison
 from jobs.worker.isolation.crew import GONE_LIMIT_S, Child, Crew, NoChild
 from jobs.worker.isolation.wire import Message, unpacked
 from scheduler_project.lib import logs
@@ -76,7 +77,7 @@ class Isolated:
             self._crew.give_back(child, is_clean=is_clean)
         if end is not None:
             return None if end["end"] is None else unpacked(end["end"])
-        return _died(ctx, child)
+        return _died(ctx, lease, child)
 
     def _take(self, ctx: JobContext) -> Child | None:
         ctx.is_waiting = True
@@ -104,13 +105,14 @@ def _memory_mb(found: Handler) -> int:
     return settings.WORKER_PROCESS_MEMORY_MB if found.memory_mb is None else found.memory_mb
 
 
-def _died(ctx: JobContext, child: Child) -> Verdict | None:
+def _died(ctx: JobContext, lease: Lease, child: Child) -> Verdict | None:
     reason = ctx.should_stop()
     if reason is not None:
         raise Stopped(reason)
     child.is_gone.wait(GONE_LIMIT_S)
     log.warning("child_died", pid=child.pid, exit_code=child.code)
-    return Failed(f"ProcessDied: the handler's process {_ending_of(child.code)}")
+    error = f"ProcessDied: the handler's process {_ending_of(child.code)}"
+    return Failed(error, is_crash=True, is_poison=is_poison(lease.lost_count))
 
 
 def _ending_of(code: int | None) -> str:

@@ -6,7 +6,8 @@ a process that was given the same number, and says how each ended. When the work
 then the nursery kills all and ends. When the nursery is gone, the kernel kills its children (Linux).
 
 The worker sends lines: {"fork": id} together with the child's end of a socket, {"kill": id}. The answers:
-{"ready": pid}, {"born": id, "pid": pid}, {"refused": id, "error": text}, {"gone": id, "code": exit code, negative for a signal}.
+{"ready": pid}, {"born": id, "pid": pid}, {"refused": id, "error": text}, {"gone": id, "code": exit
+code, negative for a signal}.
 """
 
 from __future__ import annotations
