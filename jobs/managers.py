@@ -139,6 +139,10 @@ class ClaimManager(models.Manager["Job"]):
         """Let go the jobs that waited for those just settled."""
         return Call(sql.RELEASE, {})
 
+    def end_soon(self, **params: object) -> Call:
+        """A limit for the idle time of the transaction."""
+        return Call(sql.END_SOON, params)
+
     def extend(self, **params: object) -> Call:
         """More time for leases."""
         return Call(sql.EXTEND_LEASES, params)

@@ -10,9 +10,10 @@ import signal
 import time
 import urllib.request
 
-from django.db import connection
+from django.db import connection, transaction
 
 from jobs.handlers import JobContext, handler
+from jobs.lease import assert_lease
 
 CREATE_EFFECTS = """
 create unlogged table if not exists test_effects (
@@ -115,3 +116,26 @@ def chatty(ctx: JobContext) -> None:
     for number in range(ctx.payload["ms"] // 50):
         ctx.log(f"line {number}")
         ctx.sleep(0.05)
+
+
+@handler("booking", transactional=True)
+def booking(ctx: JobContext) -> None:
+    """Write, then take ``ms``: time enough to be frozen or killed between the two."""
+    effect_of(ctx, "booked")
+    time.sleep(ctx.payload["ms"] / 1000)
+
+
+@handler("booking.loose")
+def loose_booking(ctx: JobContext) -> None:
+    """The same outside of any transaction."""
+    effect_of(ctx, "booked")
+    time.sleep(ctx.payload["ms"] / 1000)
+
+
+@handler("booking.own")
+def own_booking(ctx: JobContext) -> None:
+    """The same in a transaction of its own, which asks for the lease before it commits."""
+    with transaction.atomic():
+        effect_of(ctx, "booked")
+        time.sleep(ctx.payload["ms"] / 1000)
+        assert_lease(ctx)

@@ -48,6 +48,8 @@ class Handler:
     isolation: Isolation = "thread"
     #: What it may take in a process of its own; None: as the setting says, 0: without limit.
     memory_mb: int | None = None
+    #: What it writes commits together with the end of its attempt, or not at all.
+    is_transactional: bool = False
 
     @property
     def description(self) -> str:
@@ -74,6 +76,7 @@ def handler(  # noqa: PLR0913 - named options, each with a default
     is_internal: bool = False,
     isolation: Isolation | None = None,
     memory_mb: int | None = None,
+    transactional: bool = False,
 ) -> Callable[[F], F]:
     """Register a function, sync (runs in a thread) or async (runs on the event loop), for a job type.
 
@@ -91,6 +94,8 @@ def handler(  # noqa: PLR0913 - named options, each with a default
         isolation: "process" runs each attempt, sync or async, in a process that may crash or be killed without harm to
             the worker (docs/handlers/writing.md); else a sync handler runs in a "thread", an async one "async".
         memory_mb: how much a handler in a process of its own may take; 0 is no limit, None the worker's setting.
+        transactional: a sync handler runs in a database transaction, in which its job is completed too: either all it
+            wrote through Django is there and the job is completed, or nothing is (docs/handlers/writing.md).
 
     Raises:
         HandlerProblem: a malformed type, one that another function stands for, options that do not go together, or a
@@ -108,6 +113,8 @@ def handler(  # noqa: PLR0913 - named options, each with a default
             rule, run = declare(function, payload, secret_fields)
         except (BadSchema, BadType) as error:
             raise HandlerProblem(f"{job_type!r} ({_place(function)}) declares its payload badly: {error}") from None
+        if transactional and inspect.iscoroutinefunction(function):
+            raise HandlerProblem(f"{_place(function)}: Django has no transactions for async code: write it sync")
         table[job_type] = Handler(
             job_type,
             run,
@@ -119,6 +126,7 @@ def handler(  # noqa: PLR0913 - named options, each with a default
             is_internal=is_internal,
             isolation=_isolation_of(function, isolation, memory_mb),
             memory_mb=memory_mb,
+            is_transactional=transactional,
         )
         return function
 

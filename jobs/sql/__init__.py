@@ -6,8 +6,8 @@ from scheduler_project.lib.statements import load
 
 _HERE = Path(__file__).parent
 
-ASSERT_LEASE = load(_HERE, "assert_lease")
 ARCHIVE = load(_HERE, "archive")
+ASSERT_LEASE = load(_HERE, "assert_lease")
 BEAT = load(_HERE, "beat")
 CANCEL = load(_HERE, "cancel")
 CLAIM = load(_HERE, "claim")
@@ -17,6 +17,7 @@ DEPOSE = load(_HERE, "depose")
 DESCENDANTS = load(_HERE, "descendants")
 DROP_MONTHS = load(_HERE, "drop_months")
 DUE_NEXT = load(_HERE, "due_next")
+END_SOON = load(_HERE, "end_soon")
 ENSURE_MONTHS = load(_HERE, "ensure_months")
 EXPIRED = load(_HERE, "expired")
 EXTEND_LEASES = load(_HERE, "extend_leases")

@@ -58,7 +58,7 @@ class Runtime:
         names, patterns = known_types()
         self._loop = Loop(config, worker_id, KnownTypes.of(names, patterns), outbox, self._run_dry, self._hurry)
         self._crew = Crew()
-        self._executor = Executor(worker_id, outbox, self._loop.done, Isolated(self._crew, outbox).run)
+        self._executor = Executor(worker_id, outbox, self._loop.done, Isolated(self._crew, outbox, worker_id).run)
         self._pool = self._loop.pool = Pool(config.seats, self._executor, self._loop.idle)
         self._announcer = self._loop.announcer = Announcer()
         self._watchdog = Watchdog(

@@ -44,7 +44,7 @@ NAMES = pytest.mark.parametrize(
 
 def with_deadline(queue: Queue, name: str, at: datetime, **fields: Any) -> Job:
     """A job that has the deadline of that name."""
-    return make_job(queue, **{name: at, **fields})  # type: ignore[arg-type]
+    return make_job(queue, **{name: at, **fields})
 
 
 def pass_by(job: Job, name: str) -> None:

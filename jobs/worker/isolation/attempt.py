@@ -11,7 +11,7 @@ from django.conf import settings
 from jobs.decisions import Failed, Snoozed, Verdict
 from jobs.handlers.base import JobContext, Outbox, Stopped, StopReason
 from jobs.handlers.registry import Handler
-from jobs.lease import Lease
+from jobs.lease import Lease, Written
 from jobs.lifecycle.reap import is_poison
 from jobs.worker.isolation.crew import GONE_LIMIT_S, Child, Crew, NoChild
 from jobs.worker.isolation.wire import Message, unpacked
@@ -47,10 +47,10 @@ class Remote:
 class Isolated:
     """Runs attempts in children."""
 
-    def __init__(self, crew: Crew, outbox: Outbox) -> None:
-        self._crew, self._outbox = crew, outbox
+    def __init__(self, crew: Crew, outbox: Outbox, worker_id: str) -> None:
+        self._crew, self._outbox, self._worker_id = crew, outbox, worker_id
 
-    def run(self, ctx: JobContext, lease: Lease, found: Handler) -> Verdict | None:
+    def run(self, ctx: JobContext, lease: Lease, found: Handler) -> Verdict | Written | None:
         """One attempt; None if its lease was lost.
 
         Raises:
@@ -67,7 +67,7 @@ class Isolated:
                 raise Stopped(ctx.stop_reason)
             ctx.bind_remote(Remote(child))
             with contextlib.suppress(OSError):
-                child.wire.send(lease=lease, memory_mb=_memory_mb(found))
+                child.wire.send(lease=lease, memory_mb=_memory_mb(found), worker_id=self._worker_id)
             end = self._listen(ctx, child)
             is_clean = end is not None and end["is_clean"] and ctx.stop_reason is None
         finally:
@@ -76,7 +76,7 @@ class Isolated:
                 child.kill()
             self._crew.give_back(child, is_clean=is_clean)
         if end is not None:
-            return None if end["end"] is None else unpacked(end["end"])
+            return _read(end)
         return _died(ctx, lease, child)
 
     def _take(self, ctx: JobContext) -> Child | None:
@@ -99,6 +99,15 @@ class Isolated:
             else:
                 return message
         return None
+
+
+def _read(end: Message) -> Verdict | Written | None:
+    if end["end"] is None:
+        return None
+    verdict, written = unpacked(end["end"]), end["written"]
+    if written is None:
+        return verdict
+    return Written(verdict, written["status"], frozenset((project, name) for project, name in written["open_circuits"]))
 
 
 def _memory_mb(found: Handler) -> int:

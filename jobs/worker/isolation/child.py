@@ -33,7 +33,7 @@ NUDGE = signal.SIGUSR1
 
 
 class Pipe(Outbox):
-    """What the handler says goes to the worker at once."""
+    """What the handler says goes to the worker at once; its lines do not if it writes them itself at its end."""
 
     def __init__(self, wire: Wire) -> None:
         super().__init__()
@@ -41,11 +41,20 @@ class Pipe(Outbox):
 
     def log(self, ctx: JobContext, level: str, message: str) -> None:
         """Send a line."""
+        found = find_handler(ctx.job_type)
+        if found is not None and found.is_transactional:
+            super().log(ctx, level, message)
+            return
         self._wire.send(log=[level, message])
 
     def progress(self, ctx: JobContext, percent: int, note: str | None) -> None:
         """Send how far it is."""
         self._wire.send(progress=[percent, note])
+
+    def flush(self) -> None:
+        """Send the lines of a handler that could not write them."""
+        for line in self.empty()[0]:
+            self._wire.send(log=[line.level, line.message])
 
 
 class Child:
@@ -53,7 +62,8 @@ class Child:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._executor = Executor("", Pipe(wire), self._done)
+        self._pipe = Pipe(wire)
+        self._executor = Executor("", self._pipe, self._done)
         self._orders: SimpleQueue[Message | None] = SimpleQueue()
         self._is_busy = False
         self._ending: Ending | None = None
@@ -64,11 +74,15 @@ class Child:
         threading.Thread(target=self._listen, name="orders", daemon=True).start()
         quiet = threading.active_count()
         while (order := self._orders.get()) is not None:
+            self._executor.worker_id = order["worker_id"]
             self._perform(Lease._make(order["lease"]), order["memory_mb"])
             verdict = self._verdict(order["memory_mb"])
             self._is_busy = False
+            self._pipe.flush()
             self._wire.send(
-                end=None if verdict is None else packed(verdict), is_clean=threading.active_count() == quiet
+                end=None if verdict is None else packed(verdict),
+                written=self._written(),
+                is_clean=threading.active_count() == quiet,
             )
 
     def _listen(self) -> None:
@@ -113,6 +127,12 @@ class Child:
             more = f": the handler wanted more than its {memory_mb} MB" if memory_mb else ""
             return Failed(f"OutOfMemory{more}", verdict.stack)
         return verdict
+
+    def _written(self) -> Message | None:
+        written = None if self._ending is None else self._ending.written
+        if written is None:
+            return None
+        return {"status": written.status, "open_circuits": sorted(written.open_circuits)}
 
     async def _run_async(self, lease: Lease) -> None:
         await asyncio.wait([asyncio.create_task(self._executor.run_async(lease))])
