@@ -33,6 +33,8 @@ JWT_SECRET = env.secret("JWT_SECRET", development="development-only-" + "y" * 40
 ENVIRONMENT_BADGE = env.text("ENVIRONMENT_BADGE", ENVIRONMENT)[:20]
 API_HOST = env.text("API_HOST", "0.0.0.0")  # noqa: S104 - the specification's default
 API_PORT = env.integer("API_PORT", 3000, at_least=1, at_most=65_535)
+# On loopback unless told otherwise: no token is asked for, and the names of tenants stand in the labels.
+METRICS_HOST = env.text("METRICS_HOST", "127.0.0.1")
 METRICS_PORT = env.integer("METRICS_PORT", 9001, at_least=0, at_most=65_535)
 #: If set, /metrics of the web answers only to requests that bear it.
 METRICS_TOKEN = env.text("METRICS_TOKEN")

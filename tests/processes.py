@@ -23,6 +23,7 @@ QUICK = {
     "APP_SCHEDULER_LEASE_REAPER_INTERVAL_SECS": "1",
     # Under a storm of kills a job may lose its worker often without being to blame.
     "APP_POISON_AFTER": "30",
+    "APP_METRICS_PORT": "0",
     "APP_LOG_LEVEL": "info",
     "APP_LOG_FORMAT": "json",
     "APP_HANDLER_MODULES": "tests.work",

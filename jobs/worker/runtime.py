@@ -10,7 +10,6 @@ from collections.abc import Callable
 from uuid import UUID
 
 from django.db import OperationalError
-from prometheus_client import start_http_server
 
 from jobs import metrics
 from jobs.decisions import Cancelled, Interrupted
@@ -19,6 +18,7 @@ from jobs.handlers.registry import discover, known_types, list_handlers
 from jobs.hints import CANCEL, CHANNEL, WORK
 from jobs.lease import Ending
 from jobs.lifecycle.claim import KnownTypes
+from jobs.metrics_port import serve_metrics
 from jobs.services import workers
 from jobs.worker.announcer import Announcer
 from jobs.worker.config import WorkerConfig
@@ -109,8 +109,7 @@ class Runtime:
         metrics.WORKER_UP.labels(str(self._worker_id)).set(1)
         metrics.ACTIVE.labels(str(self._worker_id)).set_function(lambda: self._pool.busy)
         metrics.LISTENING.set_function(lambda: int(self._listener is not None and self._listener.is_listening))
-        if self._config.metrics_port:
-            start_http_server(self._config.metrics_port)
+        serve_metrics(self._config.metrics_port)
 
     def _drain(self) -> None:
         """Stop claiming, give back what has not begun, wait the grace, interrupt, give back, deregister."""
