@@ -16,6 +16,7 @@ from jobs.scheduler.duties import (
     batches,
     circuits,
     cron,
+    expire,
     operations,
     partitions,
     promote,
@@ -65,6 +66,7 @@ def duties_of(config: SchedulerConfig) -> list[Duty]:
     return [
         cron.duty(config.poll_s),
         promote.duty(config.poll_s),
+        expire.duty(config.poll_s),
         batches.duty(config.poll_s),
         circuits.duty(config.poll_s),
         operations.duty(config.poll_s),

@@ -3,8 +3,8 @@
 --          from_ids uuid[] (where to start in each queue: the position behind the last claim, past dead entries),
 --          types text[], patterns text[], worker_id uuid, starts int (so many are handed over as running)
 -- returns  the leases: id, token, queue, type, payload, attempt_count, fencing_number, lease_s, claimed_at, trace_id,
---          is_running, priority, run_at, place, circuit, project, timeout_s    0..sum(seats) rows; place counts within
---          the answer
+--          is_running, priority, run_at, place, circuit, project, timeout_s, lost_count    0..sum(seats) rows; place
+--          counts within the answer
 -- locks    the picked rows until commit; rows locked by others are skipped
 -- index    jobs_ready (queue_id, (-priority), run_at, id) where status = 'queued'; jobs_in_flight for the count;
 --          circuit_breakers_not_trusted. Gated queues (a rate, concurrency keys) are claim_gated.sql's.
@@ -45,6 +45,8 @@ with wanted as materialized (
               and (job.job_type = any(%(types)s::text[]) or job.job_type like any(%(patterns)s::text[]))
               and (wanted.circuits is null or job.circuit is null or job.circuit <> all(wanted.circuits)
                    or job.id = any(wanted.let_through))
+              and (job.deadline is null or job.deadline > statement_timestamp())
+              and (job.start_deadline is null or job.attempt_count > 0 or job.start_deadline > statement_timestamp())
             order by -job.priority, job.run_at, job.id
             limit wanted.seats
               for no key update skip locked) as ready
@@ -69,4 +71,4 @@ update jobs as job
 returning job.id::text, job.lease_token::text, job.queue_id::text, job.job_type, job.payload::text,
           job.attempt_count, job.fencing_number, picked.lease_s, job.locked_at::text, job.trace_id,
           job.status = 'running', job.priority, job.run_at::text, picked.place, job.circuit, job.project_id::text,
-          job.timeout_s;
+          job.timeout_s, job.lost_count;

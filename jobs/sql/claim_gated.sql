@@ -31,6 +31,8 @@ with busy as materialized (
               and (blocked.keys is null or job.concurrency_key is null or job.concurrency_key <> all(blocked.keys))
               and (blocked.circuits is null or job.circuit is null or job.circuit <> all(blocked.circuits)
                    or job.id = any(blocked.let_through))
+              and (job.deadline is null or job.deadline > statement_timestamp())
+              and (job.start_deadline is null or job.attempt_count > 0 or job.start_deadline > statement_timestamp())
             order by -job.priority, job.run_at, job.id
             limit %(look_at)s) as job
 ), fitting as materialized (
@@ -67,4 +69,4 @@ update jobs as job
 returning job.id::text, job.lease_token::text, job.queue_id::text, job.job_type, job.payload::text,
           job.attempt_count, job.fencing_number, %(lease_s)s::int, job.locked_at::text, job.trace_id,
           job.status = 'running', job.priority, job.run_at::text, picked.place, job.circuit, job.project_id::text,
-          job.timeout_s;
+          job.timeout_s, job.lost_count;
