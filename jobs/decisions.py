@@ -11,6 +11,8 @@ from queues.backoff import DEFAULT_RULE, RetryRule, delay_s
 
 EXHAUSTED = "attempts exhausted"
 WORKER_LOST = "worker lost"
+DEADLINE_PASSED = "deadline passed"
+START_DEADLINE_PASSED = "start deadline passed"
 NOT_RETRYABLE = "not retryable"
 MAX_ERROR_CHARS = 10_000
 MAX_STACK_CHARS = 50_000
@@ -26,12 +28,17 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The handler raised. ``retry_after_s`` overrides the rule's delay; ``is_final``: another attempt is useless."""
+    """The handler raised. ``retry_after_s`` overrides the rule's delay; ``is_final``: another attempt is useless.
+
+    ``is_crash``: its process died; ``is_poison``: so often that it is the job.
+    """
 
     error: str
     stack: str | None = None
     retry_after_s: float | None = None
     is_final: bool = False
+    is_crash: bool = False
+    is_poison: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,7 @@ class Decision(NamedTuple):
     error: str | None = None
     stack: str | None = None
     reason: str | None = None
+    losses: int = 0
 
 
 COMPLETED = Decision(JobStatus.COMPLETED.value, ExecutionStatus.COMPLETED.value)
@@ -127,7 +135,7 @@ def decide(
 
 def _lost(verdict: Lost, attempt_count: int, rule: RetryRule, rng: random.Random | None) -> Decision:
     error = "The lease ran out: the worker died, froze or lost its connection to the database."
-    ending = Decision(JobStatus.SCHEDULED.value, ExecutionStatus.LOST.value, error=error)
+    ending = Decision(JobStatus.SCHEDULED.value, ExecutionStatus.LOST.value, error=error, losses=1)
     if verdict.is_poison:
         return ending._replace(status=JobStatus.DEAD_LETTER.value, reason=WORKER_LOST)
     return _retry_or_bury(ending, attempt_count, rule, None, WORKER_LOST, rng)
@@ -140,7 +148,10 @@ def _failed(verdict: Failed, attempt_count: int, rule: RetryRule, rng: random.Ra
         ExecutionStatus.FAILED.value,
         error=storable(verdict.error, MAX_ERROR_CHARS),
         stack=None if stack is None else storable(stack, MAX_STACK_CHARS),
+        losses=int(verdict.is_crash),
     )
+    if verdict.is_poison:
+        return ending._replace(status=JobStatus.DEAD_LETTER.value, reason=WORKER_LOST)
     if verdict.is_final:
         return ending._replace(status=JobStatus.DEAD_LETTER.value, reason=NOT_RETRYABLE)
     return _retry_or_bury(ending, attempt_count, rule, verdict.retry_after_s, EXHAUSTED, rng)
@@ -152,6 +163,8 @@ def _retry_or_bury(
     if attempt_count >= rule.max_attempts:
         return ending._replace(status=JobStatus.DEAD_LETTER.value, reason=reason)
     delay = delay_s(rule, attempt_count, rng) if after_s is None else min(max(0.0, after_s), MAX_SNOOZE_S)
+    if rule.left_s is not None and delay >= rule.left_s:
+        return ending._replace(status=JobStatus.DEAD_LETTER.value, reason=DEADLINE_PASSED)
     return ending._replace(delay_s=delay)
 
 

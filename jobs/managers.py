@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import models
+from django.db.models import ExpressionWrapper, F
 from django.db.models.functions import Now
 
 from jobs import sql
@@ -49,8 +50,9 @@ class JobQuerySet(models.QuerySet["Job"]):
         policy_fields = ("strategy", "base_delay_ms", "multiplier", "max_delay_ms", "max_attempts", "jitter")
         own = [f"retry_policy__{field}" for field in policy_fields]
         of_queue = [f"queue__default_retry_policy__{field}" for field in policy_fields]
-        rows = self.filter(id__in=list(ids)).values_list("id", "max_attempts_override", *own, *of_queue)
-        return {str(row[0]): _rule(row[1], row[2:8], row[8:14]) for row in rows}
+        left = ExpressionWrapper(F("deadline") - Now(), output_field=models.DurationField())
+        rows = self.filter(id__in=list(ids)).values_list("id", "max_attempts_override", left, *own, *of_queue)
+        return {str(row[0]): _rule(row[1], row[2], row[3:9], row[9:15]) for row in rows}
 
     def page_of(self, **params: object) -> list[UUID]:
         """Ids of the newest jobs of some queues."""
@@ -82,12 +84,14 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.defer("payload", "result")
 
 
-def _rule(override: int | None, own: Row, of_queue: Row) -> RetryRule:
+def _rule(override: int | None, left: timedelta | None, own: Row, of_queue: Row) -> RetryRule:
     chosen = next((policy for policy in (own, of_queue) if policy[0] is not None), None)
     rule = DEFAULT_RULE
     if chosen is not None:
         *numbers, is_spread = chosen
         rule = replace(RetryRule(*numbers), jitter=JITTER if is_spread else 0.0)
+    if left is not None:
+        rule = replace(rule, left_s=left.total_seconds())
     return rule if override is None else replace(rule, max_attempts=override)
 
 
@@ -134,6 +138,10 @@ class ClaimManager(models.Manager["Job"]):
     def release(self) -> Call:
         """Let go the jobs that waited for those just settled."""
         return Call(sql.RELEASE, {})
+
+    def end_soon(self, **params: object) -> Call:
+        """A limit for the idle time of the transaction."""
+        return Call(sql.END_SOON, params)
 
     def extend(self, **params: object) -> Call:
         """More time for leases."""
@@ -186,6 +194,10 @@ class ClaimManager(models.Manager["Job"]):
         cancelled, released = run_together(calls)
         return cancelled, released
 
+    def too_late(self, *, limit: int, skip: Sequence[str], only: Sequence[str] | None = None) -> list[Row]:
+        """Waiting jobs behind a deadline of theirs, locked."""
+        return run(sql.TOO_LATE, {"limit": limit, "skip": list(skip), "only": only})
+
     def release_of(self, *, ids: Sequence[str]) -> list[Row]:
         """Let go the jobs that wait for these, if they have ended."""
         return run(sql.RELEASE_OF, {"ids": list(ids)})
@@ -197,6 +209,10 @@ class ClaimManager(models.Manager["Job"]):
     def descendants(self, *, id_: str) -> list[str]:
         """The jobs that wait for a job, directly or through others."""
         return [row[0] for row in run(sql.DESCENDANTS, {"id": id_})]
+
+    def workflow_of(self, *, id_: str, most: int) -> list[str]:
+        """The jobs that hang together with a job, itself among them; no more than ``most``."""
+        return [row[0] for row in run(sql.WORKFLOW_OF, {"id": id_, "most": most})]
 
 
 class TermManager(models.Manager["LeaderTerm"]):

@@ -48,6 +48,8 @@ class NewJob:
         concurrency_key: of jobs of the queue with the same key at most ``max_concurrency_per_key`` are in flight.
         max_attempts: instead of the policy's, 1 to 1000.
         timeout_s: how long one attempt may take, 0.1 to 604,800; the handler's own limit holds too.
+        start_deadline: not begun by then, the job is cancelled; aware.
+        deadline: no attempt begins after it: a failed one is not retried, and a waiting job is cancelled; aware.
         depends_on: jobs of the same project that must end before it begins.
         is_stored: the payload comes from a row: its secrets are sealed, and what its handler says of it now is the
             worker's to judge.
@@ -63,6 +65,8 @@ class NewJob:
     retry_policy_id: UUID | None = None
     max_attempts: int | None = None
     timeout_s: float | None = None
+    start_deadline: datetime | None = None
+    deadline: datetime | None = None
     trace_id: str = ""
     scheduled_job_id: UUID | None = None
     batch_id: UUID | None = None
@@ -155,12 +159,26 @@ def _about_numbers(job: NewJob) -> Iterator[tuple[str, str]]:
         yield "max_attempts", f"must be from 1 to {MAX_ATTEMPTS}"
     if job.timeout_s is not None and not SHORTEST_TIMEOUT_S <= job.timeout_s <= LONGEST_TIMEOUT_S:
         yield "timeout_s", f"must be from {SHORTEST_TIMEOUT_S} to {LONGEST_TIMEOUT_S:.0f} seconds"
-    if job.run_at is not None and (job.run_at.utcoffset() is None or not EARLIEST <= job.run_at < LATEST):
-        yield "run_at", "must be a time with a zone, from 1970 to 9998"
+    yield from _about_moments(job)
     if not 0 <= job.delay_s <= LONGEST_DELAY_S:
         yield "delay_s", "must be from 0 to ten years in seconds"
     if len(job.depends_on) > MAX_PARENTS:
         yield "depends_on", f"must name at most {MAX_PARENTS:,} jobs"
+
+
+def _about_moments(job: NewJob) -> Iterator[tuple[str, str]]:
+    moments = {"run_at": job.run_at, "start_deadline": job.start_deadline, "deadline": job.deadline}
+    wrong = [
+        n
+        for n, at in moments.items()
+        if at is not None and not (at.utcoffset() is not None and EARLIEST <= at < LATEST)
+    ]
+    for name in wrong:
+        yield name, "must be a time with a zone, from 1970 to 9998"
+    for name in ("start_deadline", "deadline"):
+        at = moments[name]
+        if not wrong and job.run_at is not None and at is not None and at <= job.run_at:
+            yield name, "must be later than run_at"
 
 
 def _is_text(value: str, limit: int) -> bool:

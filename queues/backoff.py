@@ -15,6 +15,7 @@ class RetryRule:
 
     Attributes:
         max_attempts: 1 or more; the last one's failure is final.
+        left_s: seconds to the job's deadline, behind which no attempt begins; None without one.
         jitter: share by which a delay may differ either way, 0 to 1.
     """
 
@@ -24,6 +25,7 @@ class RetryRule:
     max_delay_ms: int = 3_600_000
     max_attempts: int = 5
     jitter: float = JITTER
+    left_s: float | None = None
 
 
 #: For queues and jobs that name no policy.

@@ -33,6 +33,8 @@ JWT_SECRET = env.secret("JWT_SECRET", development="development-only-" + "y" * 40
 ENVIRONMENT_BADGE = env.text("ENVIRONMENT_BADGE", ENVIRONMENT)[:20]
 API_HOST = env.text("API_HOST", "0.0.0.0")  # noqa: S104 - the specification's default
 API_PORT = env.integer("API_PORT", 3000, at_least=1, at_most=65_535)
+# On loopback unless told otherwise: no token is asked for, and the names of tenants stand in the labels.
+METRICS_HOST = env.text("METRICS_HOST", "127.0.0.1")
 METRICS_PORT = env.integer("METRICS_PORT", 9001, at_least=0, at_most=65_535)
 #: If set, /metrics of the web answers only to requests that bear it.
 METRICS_TOKEN = env.text("METRICS_TOKEN")
@@ -73,6 +75,10 @@ WORKER_GRACEFUL_SHUTDOWN_TIMEOUT_SECS = env.integer(
 WORKER_CANCEL_GRACE_SECS = env.integer("WORKER_CANCEL_GRACE_SECS", 10, at_least=0, at_most=86_400)
 #: A job whose worker was lost so often is at fault itself: dead letter, whatever attempts remain.
 POISON_AFTER = env.integer("POISON_AFTER", 3, at_least=1, at_most=1_000)
+#: A job that was lost with its worker runs in a process of its own from then on: if it is to blame, only that one dies.
+WORKER_ISOLATE_LOST = env.boolean("WORKER_ISOLATE_LOST", default=True)
+#: What a handler in a process of its own may take, beyond what the process begins with; 0 is no limit.
+WORKER_PROCESS_MEMORY_MB = env.integer("WORKER_PROCESS_MEMORY_MB", 2_048, at_least=0, at_most=1_048_576)
 SCHEDULER_POLL_INTERVAL_MS = env.integer("SCHEDULER_POLL_INTERVAL_MS", 2_000, at_least=10, at_most=600_000)
 SCHEDULER_LEASE_REAPER_INTERVAL_SECS = env.integer(
     "SCHEDULER_LEASE_REAPER_INTERVAL_SECS", 15, at_least=1, at_most=3_600

@@ -23,6 +23,7 @@ QUICK = {
     "APP_SCHEDULER_LEASE_REAPER_INTERVAL_SECS": "1",
     # Under a storm of kills a job may lose its worker often without being to blame.
     "APP_POISON_AFTER": "30",
+    "APP_METRICS_PORT": "0",
     "APP_LOG_LEVEL": "info",
     "APP_LOG_FORMAT": "json",
     "APP_HANDLER_MODULES": "tests.work",
@@ -81,6 +82,22 @@ class Process:
     def wait(self, timeout_s: float = 30) -> int:
         """Wait for its end; its exit code."""
         return self.popen.wait(timeout_s)
+
+    def memory(self) -> int:
+        """Bytes it holds in memory."""
+        return 1024 * int(self._status("VmRSS"))
+
+    def threads(self) -> int:
+        """How many threads it has."""
+        return int(self._status("Threads"))
+
+    def open_files(self) -> int:
+        """How many files and sockets it has open."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def _status(self, name: str) -> str:
+        [line] = [x for x in Path(f"/proc/{self.pid}/status").read_text().splitlines() if x.startswith(f"{name}:")]
+        return line.split()[1]
 
     def output(self) -> str:
         """All it has written so far."""

@@ -10,9 +10,11 @@ import signal
 import time
 import urllib.request
 
-from django.db import connection
+from django.conf import settings
+from django.db import connection, transaction
 
 from jobs.handlers import JobContext, handler
+from jobs.lease import assert_lease
 
 CREATE_EFFECTS = """
 create unlogged table if not exists test_effects (
@@ -21,7 +23,7 @@ create unlogged table if not exists test_effects (
 """
 
 
-def _effect(ctx: JobContext, kind: str) -> None:
+def effect_of(ctx: JobContext, kind: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "insert into test_effects (job_id, attempt, fencing_number, kind, pid) values (%s, %s, %s, %s, %s)",
@@ -32,31 +34,31 @@ def _effect(ctx: JobContext, kind: str) -> None:
 @handler("effect")
 def effect(ctx: JobContext) -> dict[str, int]:
     """Record the start, sleep ``ms``, record the end; return who did it."""
-    _effect(ctx, "start")
+    effect_of(ctx, "start")
     time.sleep(ctx.payload.get("ms", 0) / 1000)
-    _effect(ctx, "end")
+    effect_of(ctx, "end")
     return {"pid": os.getpid()}
 
 
 @handler("effect.polite")
 def polite(ctx: JobContext) -> None:
     """As effect, but stops when asked."""
-    _effect(ctx, "start")
+    effect_of(ctx, "start")
     ctx.sleep(ctx.payload.get("ms", 0) / 1000)
-    _effect(ctx, "end")
+    effect_of(ctx, "end")
 
 
 @handler("poison")
 def poison(ctx: JobContext) -> None:
     """Take the whole process along."""
-    _effect(ctx, "start")
+    effect_of(ctx, "start")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @handler("busy")
 def busy(ctx: JobContext) -> None:
     """Compute in Python for ``ms`` without pause."""
-    _effect(ctx, "start")
+    effect_of(ctx, "start")
     until = time.monotonic() + ctx.payload["ms"] / 1000
     while time.monotonic() < until:
         pass
@@ -65,7 +67,7 @@ def busy(ctx: JobContext) -> None:
 @handler("hog")
 def hog(ctx: JobContext) -> None:
     """Hold the interpreter in one call for seconds: a regular expression that backtracks."""
-    _effect(ctx, "start")
+    effect_of(ctx, "start")
     re.match(r"(a+)+$", "a" * ctx.payload["size"] + "b")
 
 
@@ -85,15 +87,15 @@ def call(ctx: JobContext) -> None:
 @handler("blocked")
 def blocked(ctx: JobContext) -> None:
     """Sit in one call of the system that hears nothing."""
-    _effect(ctx, "start")
+    effect_of(ctx, "start")
     time.sleep(ctx.payload["ms"] / 1000)
-    _effect(ctx, "end")
+    effect_of(ctx, "end")
 
 
 @handler("stubborn")
 def stubborn(ctx: JobContext) -> None:
     """Go on whatever is raised."""
-    _effect(ctx, "start")
+    effect_of(ctx, "start")
     until = time.monotonic() + ctx.payload["ms"] / 1000
     while time.monotonic() < until:
         with contextlib.suppress(BaseException):
@@ -115,3 +117,34 @@ def chatty(ctx: JobContext) -> None:
     for number in range(ctx.payload["ms"] // 50):
         ctx.log(f"line {number}")
         ctx.sleep(0.05)
+
+
+@handler("query.log")
+def query_log(ctx: JobContext) -> dict[str, object]:
+    """What Django keeps of the queries it has made."""
+    with connection.cursor() as cursor:
+        cursor.execute("select 1")
+    return {"debug": settings.DEBUG, "kept": len(connection.queries_log)}
+
+
+@handler("booking", transactional=True)
+def booking(ctx: JobContext) -> None:
+    """Write, then take ``ms``: time enough to be frozen or killed between the two."""
+    effect_of(ctx, "booked")
+    time.sleep(ctx.payload["ms"] / 1000)
+
+
+@handler("booking.loose")
+def loose_booking(ctx: JobContext) -> None:
+    """The same outside of any transaction."""
+    effect_of(ctx, "booked")
+    time.sleep(ctx.payload["ms"] / 1000)
+
+
+@handler("booking.own")
+def own_booking(ctx: JobContext) -> None:
+    """The same in a transaction of its own, which asks for the lease before it commits."""
+    with transaction.atomic():
+        effect_of(ctx, "booked")
+        time.sleep(ctx.payload["ms"] / 1000)
+        assert_lease(ctx)

@@ -42,7 +42,7 @@ def _shown(known: Handler) -> dict[str, Any]:
         "name": known.job_type,
         "description": known.description,
         "schema": known.payload.schema,
-        "isolation": getattr(known, "isolation", None) or ("async" if known.is_async else "thread"),
+        "isolation": known.isolation,
         "timeout_s": known.timeout_s,
         "secret_fields": [".".join(path) for path in known.payload.secrets],
     }

@@ -94,6 +94,19 @@ class Outbox(Protocol):
         """Read what is set for the job's project, or take what was read a moment ago."""
 
 
+class Remote(Protocol):
+    """A handler that runs in a process of its own."""
+
+    def stop(self, reason: StopReason) -> None:
+        """Ask it to stop."""
+
+    def force(self, reason: StopReason) -> None:
+        """Throw an exception into it."""
+
+    def kill(self) -> None:
+        """End its process."""
+
+
 class JobContext:
     """What a handler knows of its job.
 
@@ -104,10 +117,9 @@ class JobContext:
     """
 
     __slots__ = (
-        "_is_forced", "_outbox", "_payload", "_payload_json", "_scrubber", "_stop_event", "_task", "attempt",
-        "fencing_number", "job_id", "job_type", "project_id", "queue_id", "started", "stop_reason", "thread_id",
-        "timeout_s", "token",
-        "trace_id",
+        "_is_forced", "_outbox", "_payload", "_payload_json", "_remote", "_scrubber", "_stop_event", "_task", "attempt",
+        "fencing_number", "is_waiting", "job_id", "job_type", "project_id", "queue_id", "started", "stop_reason",
+        "thread_id", "timeout_s", "token", "trace_id",
     )  # fmt: skip
     _making_event = threading.Lock()
 
@@ -140,6 +152,9 @@ class JobContext:
         #: Of a handler in a thread.
         self.thread_id: int | None = None
         self._is_forced = False
+        self._remote: Remote | None = None
+        #: Until there is a process for it, a handler's time does not run.
+        self.is_waiting = False
 
     @property
     def payload(self) -> Any:
@@ -230,7 +245,7 @@ class JobContext:
 
     def should_stop(self) -> StopReason | None:
         """Why the handler should stop, None to go on."""
-        if self.stop_reason is None and self.timeout_s is not None and (self.remaining_s or 0.0) < 0:
+        if self.stop_reason is None and (self.remaining_s or 0.0) < 0 and not self.is_waiting:
             self.stop_reason = "timeout"
         return self.stop_reason
 
@@ -255,6 +270,22 @@ class JobContext:
         if self.stop_reason is not None:
             task.cancel()
 
+    def bind_remote(self, remote: Remote | None) -> None:
+        """The handler runs elsewhere: what is meant for it goes there."""
+        self._remote = remote
+        if remote is not None and self.stop_reason is not None:
+            remote.stop(self.stop_reason)
+
+    @property
+    def is_remote(self) -> bool:
+        """Does the handler run in a process of its own, which can be killed?"""
+        return self._remote is not None
+
+    def kill(self) -> None:
+        """End the process of a handler that has one of its own."""
+        if (remote := self._remote) is not None:
+            remote.kill()
+
     def stop(self, reason: StopReason) -> None:
         """Ask the handler to stop; the first reason stays. Safe from any thread."""
         if self.stop_reason is not None:
@@ -265,6 +296,9 @@ class JobContext:
 
     def force(self, kind: type[BaseException]) -> None:
         """Throw an exception into the thread of a sync handler, or cancel the task of an async one again."""
+        if (remote := self._remote) is not None:
+            remote.force(self.stop_reason or "interrupted")
+            return
         if self.thread_id is None and self._task is not None:
             self.cancel_task()
             return
@@ -290,6 +324,8 @@ class JobContext:
 
     def wake(self) -> None:
         """End ``ctx.sleep``, whose deadline may have come; it raises what there is to be told."""
+        if (remote := self._remote) is not None and self.stop_reason is not None:
+            remote.stop(self.stop_reason)
         with self._making_event:
             event = self._stop_event
         if event is not None:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from django.apps import apps
 from django.conf import settings
@@ -22,6 +22,8 @@ from scheduler_project.lib.typed_json import BadType
 log = logs.get(__name__)
 
 F = TypeVar("F", bound=Callable[..., Any])
+#: Where a handler runs: in a thread or on the event loop of the worker, or in a process of its own.
+Isolation = Literal["thread", "async", "process"]
 #: Whether a handler has a circuit breaker: True for one a project, a function of the payload for one a target.
 Circuit = bool | Callable[[Any], str | None]
 MAX_CIRCUIT_CHARS = 300
@@ -43,6 +45,11 @@ class Handler:
     payload: Payload = ANYTHING
     #: Submitted by code of this installation alone, never through the API.
     is_internal: bool = False
+    isolation: Isolation = "thread"
+    #: What it may take in a process of its own; None: as the setting says, 0: without limit.
+    memory_mb: int | None = None
+    #: What it writes commits together with the end of its attempt, or not at all.
+    is_transactional: bool = False
 
     @property
     def description(self) -> str:
@@ -67,6 +74,9 @@ def handler(  # noqa: PLR0913 - named options, each with a default
     payload: Declared = None,
     secret_fields: SecretFields = (),
     is_internal: bool = False,
+    isolation: Isolation | None = None,
+    memory_mb: int | None = None,
+    transactional: bool = False,
 ) -> Callable[[F], F]:
     """Register a function, sync (runs in a thread) or async (runs on the event loop), for a job type.
 
@@ -81,9 +91,15 @@ def handler(  # noqa: PLR0913 - named options, each with a default
             parameters behind ``ctx`` say. A job with another payload is refused (docs/handlers/payloads.md).
         secret_fields: parts of the payload that are sealed at rest and masked: ``("token", "headers.Authorization")``.
         is_internal: jobs of this type are submitted by code only, never through the API.
+        isolation: "process" runs each attempt, sync or async, in a process that may crash or be killed without harm to
+            the worker (docs/handlers/writing.md); else a sync handler runs in a "thread", an async one "async".
+        memory_mb: how much a handler in a process of its own may take; 0 is no limit, None the worker's setting.
+        transactional: a sync handler runs in a database transaction, in which its job is completed too: either all it
+            wrote through Django is there and the job is completed, or nothing is (docs/handlers/writing.md).
 
     Raises:
-        HandlerProblem: a malformed type, one that another function stands for, or a payload that can not be so.
+        HandlerProblem: a malformed type, one that another function stands for, options that do not go together, or a
+            payload that can not be so.
     """
     if not _NAME.fullmatch(job_type):
         raise HandlerProblem(f"{job_type!r} is not a job type: a letter, then letters, digits and _ . : - are allowed")
@@ -97,6 +113,8 @@ def handler(  # noqa: PLR0913 - named options, each with a default
             rule, run = declare(function, payload, secret_fields)
         except (BadSchema, BadType) as error:
             raise HandlerProblem(f"{job_type!r} ({_place(function)}) declares its payload badly: {error}") from None
+        if transactional and inspect.iscoroutinefunction(function):
+            raise HandlerProblem(f"{_place(function)}: Django has no transactions for async code: write it sync")
         table[job_type] = Handler(
             job_type,
             run,
@@ -106,10 +124,23 @@ def handler(  # noqa: PLR0913 - named options, each with a default
             check,
             rule,
             is_internal=is_internal,
+            isolation=_isolation_of(function, isolation, memory_mb),
+            memory_mb=memory_mb,
+            is_transactional=transactional,
         )
         return function
 
     return register
+
+
+def _isolation_of(function: Callable[..., Any], wanted: Isolation | None, memory_mb: int | None) -> Isolation:
+    own: Isolation = "async" if inspect.iscoroutinefunction(function) else "thread"
+    if wanted not in (None, own, "process"):
+        kind = "an async function" if own == "async" else "a sync function"
+        raise HandlerProblem(f"{_place(function)}: isolation of {kind} is {own!r} or 'process', not {wanted!r}")
+    if memory_mb is not None and (wanted != "process" or memory_mb < 0):
+        raise HandlerProblem(f"{_place(function)}: memory_mb is 0 or more, and goes with isolation='process'")
+    return wanted or own
 
 
 def _place(function: Callable[..., Any]) -> str:

@@ -68,7 +68,7 @@ def exchange(handover: Handover) -> Takeaway:
     if len(kinds) > 1:
         calls.append(_hold_call(kinds))
     if handover.lines:
-        calls.append(_lines_call(handover.lines, handover.now))
+        calls.append(lines_call(handover.lines, handover.now))
     if handover.progress:
         calls.append(_progress_call(handover.progress))
     if handover.begun:
@@ -93,7 +93,8 @@ def _hold_call(kinds: Sequence[Sequence[Progress | Lease | Ending]]) -> Call:
     return Job.claims.hold(ids=plain_array([item.job_id for items in kinds for item in items]))
 
 
-def _lines_call(lines: Sequence[LogLine], now: float) -> Call:
+def lines_call(lines: Sequence[LogLine], now: float) -> Call:
+    """Write lines of handlers' logs; those whose lease is lost are left out."""
     return Job.claims.log_lines(
         job_ids=plain_array([line.job_id for line in lines]),
         tokens=plain_array([line.token for line in lines]),

@@ -69,7 +69,7 @@ def insert(placed: Sequence[Placed]) -> dict[UUID, Stored]:
         job_types=text_array([job.job_type for job in jobs]),
         payloads=text_array([item.payload_json for item in placed]),
         priorities=plain_array([job.priority for job in jobs]),
-        run_ats=text_array([job.run_at.isoformat() if job.run_at else None for job in jobs]),
+        run_ats=_moments([job.run_at for job in jobs]),
         delays_s=plain_array([job.delay_s for job in jobs]),
         idempotency_keys=text_array([job.idempotency_key for job in jobs]),
         retry_policy_ids=plain_array([job.retry_policy_id for job in jobs]),
@@ -80,10 +80,16 @@ def insert(placed: Sequence[Placed]) -> dict[UUID, Stored]:
         are_blocked=plain_array([item.is_blocked for item in placed]),
         have_dependants=plain_array([item.has_dependants for item in placed]),
         concurrency_keys=text_array([job.concurrency_key for job in jobs]),
+        start_deadlines=_moments([job.start_deadline for job in jobs]),
+        deadlines=_moments([job.deadline for job in jobs]),
         timeouts_s=plain_array([job.timeout_s for job in jobs]),
         circuits=text_array([circuit_of(job.job_type, job.payload) for job in jobs]),
     )
     return {id_: Stored(JobStatus(status), run_at, created_at) for id_, status, run_at, created_at in rows}
+
+
+def _moments(moments: Sequence[datetime | None]) -> str:
+    return text_array([moment.isoformat() if moment else None for moment in moments])
 
 
 def _open_gates(placed: Sequence[Placed]) -> None:

@@ -73,6 +73,7 @@ def _settle_call(endings: Sequence[Ending]) -> Call:
         ran_ms=plain_array([e.ran_ms for e in batch]),
         ago_ms=plain_array([round((now - e.ended_at) * 1000, 3) for e in batch]),
         worker_ids=plain_array([e.worker_id for e in batch]),
+        losses=plain_array([d.losses for d in made]),
     )
 
 

@@ -49,7 +49,12 @@ class Job(models.Model):
     timeout_s = models.FloatField(
         null=True, help_text="How long one attempt may take; the handler's own limit holds too."
     )
+    start_deadline = models.DateTimeField(null=True, help_text="Not begun by then, it is cancelled.")
+    deadline = models.DateTimeField(null=True, help_text="No attempt begins after it.")
     attempt_count = models.PositiveIntegerField(db_default=0, help_text="Attempts used up; the running one not yet.")
+    lost_count = models.PositiveSmallIntegerField(
+        db_default=0, help_text="Of the attempts used, those whose process died."
+    )
     fencing_number = models.BigIntegerField(db_default=0, help_text="Goes up by one with each claim.")
     is_blocked = models.BooleanField(db_default=False, help_text="Waits for a job it depends on.")
     has_dependants = models.BooleanField(db_default=False, help_text="Other jobs wait for this one.")
@@ -98,6 +103,16 @@ class Job(models.Model):
             # Queued ones are found by jobs_ready: one more entry for each submission would be felt.
             models.Index(fields=["queue", "-id"], condition=Q(status="scheduled"), name="jobs_scheduled"),
             models.Index(fields=["batch", "status"], condition=Q(batch__isnull=False), name="jobs_of_batch"),
+            models.Index(
+                fields=["start_deadline"],
+                condition=Q(status__in=["scheduled", "queued"], attempt_count=0, start_deadline__isnull=False),
+                name="jobs_to_begin_by",
+            ),
+            models.Index(
+                fields=["deadline"],
+                condition=Q(status__in=["scheduled", "queued"], deadline__isnull=False),
+                name="jobs_to_end_by",
+            ),
             models.Index(
                 fields=["scheduled_job", "-id"], condition=Q(scheduled_job__isnull=False), name="jobs_of_schedule"
             ),

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
-from prometheus_client import start_http_server
 
 from jobs import metrics
 from jobs.hints import CHANNEL, DUE, QUIET_S
+from jobs.metrics_port import serve_metrics
 from jobs.scheduler.duties import (
     batches,
     circuits,
     cron,
+    expire,
     operations,
     partitions,
     promote,
@@ -57,7 +58,7 @@ class SchedulerConfig:
     lock_id: int = settings.SCHEDULER_ADVISORY_LOCK_ID
     frozen_after_s: float = max(8.0, 4 * settings.SCHEDULER_POLL_INTERVAL_MS / 1000)
     silent_s: float = max(30.0, 3.0 * settings.WORKER_HEARTBEAT_INTERVAL_SECS)
-    metrics_port: int = 0
+    metrics_port: int | None = 0
 
 
 def duties_of(config: SchedulerConfig) -> list[Duty]:
@@ -65,6 +66,7 @@ def duties_of(config: SchedulerConfig) -> list[Duty]:
     return [
         cron.duty(config.poll_s),
         promote.duty(config.poll_s),
+        expire.duty(config.poll_s),
         batches.duty(config.poll_s),
         circuits.duty(config.poll_s),
         operations.duty(config.poll_s),
@@ -98,8 +100,7 @@ class Daemon:
     def run(self) -> None:
         """Lead or stand by until told to stop."""
         metrics.LISTENING.set_function(lambda: int(self._listener is not None and self._listener.is_listening))
-        if self._config.metrics_port:
-            start_http_server(self._config.metrics_port)
+        serve_metrics(self._config.metrics_port)
         if self._listener:
             self._listener.start()
         log.info("scheduler_started")

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Q
 
+from jobs.decisions import DEADLINE_PASSED, START_DEADLINE_PASSED
 from jobs.models import Job, JobDependency, LeaderTerm, Worker
 from jobs.selectors.gates import gates_of
 from jobs.selectors.reason import Reason
@@ -25,17 +26,34 @@ LEADER_SILENT_S = 30.0
 def explain(job: Job) -> list[Reason]:
     """What keeps a job from running now; the one reason is ``ended``, ``in_flight`` or ``next`` if nothing does."""
     if job.status in TERMINAL:
-        return [Reason("ended", f"It has ended: {job.status}.", {"completed_at": job.completed_at})]
+        more = {"completed_at": job.completed_at}
+        return [Reason("ended", f"It has ended: {job.status}.{_why(job)}", more)]
     if job.status in IN_FLIGHT:
         return [_in_flight(job)]
     is_read = Job.queue.is_cached(job)
     queue = job.queue if is_read else Queue.objects.select_related("project__organization").get(pk=job.queue_id)
-    own = _scheduled(job, database_now()) if job.status == JobStatus.SCHEDULED else []
-    reasons = [*own, *_of_queue(queue)]
+    now = database_now()
+    own = _scheduled(job, now) if job.status == JobStatus.SCHEDULED else []
+    reasons = [*_too_late(job, now), *own, *_of_queue(queue)]
     if job.status == JobStatus.QUEUED:
         reasons += gates_of(job, queue)
         reasons += _in_line(job)
     return reasons or [Reason("next", "Nothing: it is claimed as soon as a worker looks.")]
+
+
+def _why(job: Job) -> str:
+    """Of a job that nobody touched: which deadline ended it."""
+    is_late = job.status == JobStatus.CANCELLED and job.error_message in (START_DEADLINE_PASSED, DEADLINE_PASSED)
+    return f" Its {job.error_message}." if is_late else ""
+
+
+def _too_late(job: Job, now: datetime) -> Iterator[Reason]:
+    if job.start_deadline is not None and job.attempt_count == 0 and job.start_deadline <= now:
+        text = "Its start deadline has passed; the scheduler cancels it in a moment."
+        yield Reason("start_deadline_passed", text, {"start_deadline": job.start_deadline})
+    if job.deadline is not None and job.deadline <= now:
+        text = "Its deadline has passed; the scheduler cancels it in a moment."
+        yield Reason("deadline_passed", text, {"deadline": job.deadline})
 
 
 def _in_flight(job: Job) -> Reason:

@@ -3,8 +3,8 @@
 --          from_ids uuid[] (where to start in each queue: the position behind the last claim, past dead entries),
 --          types text[], patterns text[], worker_id uuid, starts int (so many are handed over as running)
 -- returns  the leases: id, token, queue, type, payload, attempt_count, fencing_number, lease_s, claimed_at, trace_id,
---          is_running, priority, run_at, place, circuit, project, timeout_s    0..sum(seats) rows; place counts within
---          the answer
+--          is_running, priority, run_at, place, circuit, project, timeout_s, lost_count    0..sum(seats) rows; place
+--          counts within the answer
 -- locks    the picked rows until commit; rows locked by others are skipped
 -- index    jobs_ready (queue_id, (-priority), run_at, id) where status = 'queued'; jobs_in_flight for the count;
 --          circuit_breakers_not_trusted. Gated queues (a rate, concurrency keys) are claim_gated.sql's.
@@ -45,25 +45,30 @@ with wanted as materialized (
               and (job.job_type = any(%(types)s::text[]) or job.job_type like any(%(patterns)s::text[]))
               and (wanted.circuits is null or job.circuit is null or job.circuit <> all(wanted.circuits)
                    or job.id = any(wanted.let_through))
+              and (job.deadline is null or job.deadline > statement_timestamp())
+              and (job.start_deadline is null or job.attempt_count > 0 or job.start_deadline > statement_timestamp())
             order by -job.priority, job.run_at, job.id
             limit wanted.seats
               for no key update skip locked) as ready
-), stamp as materialized (   -- the first half of a version 7 UUID: tokens go to the right edge of the history's key
-    select substr(hex, 1, 8) || '-' || substr(hex, 9, 4) || '-7' as head
-      from lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') as hex
+), stamp as materialized (
+    -- The moment of the pick: the statement's own is earlier by all that it waited. It is also the first half of a
+    -- version 7 UUID: tokens go to the right edge of the history's key.
+    select substr(hex, 1, 8) || '-' || substr(hex, 9, 4) || '-7' as head, at
+      from clock_timestamp() as at
+     cross join lateral lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') as hex
 )
 update jobs as job
    set status           = case when picked.place <= %(starts)s then 'running' else 'claimed' end,
        locked_by        = %(worker_id)s,
-       locked_at        = statement_timestamp(),
+       locked_at        = stamp.at,
        lease_token      = (stamp.head || substr(gen_random_uuid()::text, 16))::uuid,
-       lease_expires_at = statement_timestamp() + make_interval(secs => picked.lease_s),
+       lease_expires_at = stamp.at + make_interval(secs => picked.lease_s),
        fencing_number   = job.fencing_number + 1,
-       updated_at       = statement_timestamp()
+       updated_at       = stamp.at
   from picked, stamp
  where job.id = picked.id
    and job.project_id = picked.project_id
 returning job.id::text, job.lease_token::text, job.queue_id::text, job.job_type, job.payload::text,
           job.attempt_count, job.fencing_number, picked.lease_s, job.locked_at::text, job.trace_id,
           job.status = 'running', job.priority, job.run_at::text, picked.place, job.circuit, job.project_id::text,
-          job.timeout_s;
+          job.timeout_s, job.lost_count;

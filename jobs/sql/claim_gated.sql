@@ -31,6 +31,8 @@ with busy as materialized (
               and (blocked.keys is null or job.concurrency_key is null or job.concurrency_key <> all(blocked.keys))
               and (blocked.circuits is null or job.circuit is null or job.circuit <> all(blocked.circuits)
                    or job.id = any(blocked.let_through))
+              and (job.deadline is null or job.deadline > statement_timestamp())
+              and (job.start_deadline is null or job.attempt_count > 0 or job.start_deadline > statement_timestamp())
             order by -job.priority, job.run_at, job.id
             limit %(look_at)s) as job
 ), fitting as materialized (
@@ -48,22 +50,23 @@ with busy as materialized (
       join jobs as job on job.id = fitting.id and job.project_id = fitting.project_id
      where job.status = 'queued'
        for no key update of job skip locked
-), stamp as materialized (
-    select substr(hex, 1, 8) || '-' || substr(hex, 9, 4) || '-7' as head
-      from lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') as hex
+), stamp as materialized (   -- as in claim.sql
+    select substr(hex, 1, 8) || '-' || substr(hex, 9, 4) || '-7' as head, at
+      from clock_timestamp() as at
+     cross join lateral lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') as hex
 )
 update jobs as job
    set status           = case when picked.place <= %(starts)s then 'running' else 'claimed' end,
        locked_by        = %(worker_id)s,
-       locked_at        = statement_timestamp(),
+       locked_at        = stamp.at,
        lease_token      = (stamp.head || substr(gen_random_uuid()::text, 16))::uuid,
-       lease_expires_at = statement_timestamp() + make_interval(secs => %(lease_s)s),
+       lease_expires_at = stamp.at + make_interval(secs => %(lease_s)s),
        fencing_number   = job.fencing_number + 1,
-       updated_at       = statement_timestamp()
+       updated_at       = stamp.at
   from picked, stamp
  where job.id = picked.id
    and job.project_id = picked.project_id
 returning job.id::text, job.lease_token::text, job.queue_id::text, job.job_type, job.payload::text,
           job.attempt_count, job.fencing_number, %(lease_s)s::int, job.locked_at::text, job.trace_id,
           job.status = 'running', job.priority, job.run_at::text, picked.place, job.circuit, job.project_id::text,
-          job.timeout_s;
+          job.timeout_s, job.lost_count;

@@ -1,7 +1,8 @@
 -- settle.sql: end attempts: next status, history, dead letters and increments of the statistics, in one statement
 -- params   arrays of one length: ids, tokens, statuses (next one), outcomes (of the attempt; null = never begun, no
 --          history), used (0 or 1 attempt), delays_s (for scheduled), results, errors, stacks, reasons (of a dead
---          letter), claimed_ats, ran_ms (null = unknown), ago_ms (since the handler ended), worker_ids
+--          letter), claimed_ats, ran_ms (null = unknown), ago_ms (since the handler ended), worker_ids, losses (0, or 1
+--          if the attempt's process died)
 -- returns  id, status, token    of the rows whose token still held; a ghost's rows are missing. One more row, without an
 --          id, left the ended parents in a setting of this transaction, for release.sql right behind
 -- locks    the rows until commit
@@ -11,6 +12,7 @@ with ended as (
     update jobs as job
        set status           = case when job.cancel_requested_at is null then verdict.status else 'cancelled' end,
            attempt_count    = job.attempt_count + verdict.used,
+           lost_count       = job.lost_count + verdict.losses,
            run_at           = case when verdict.status = 'scheduled'
                                    then statement_timestamp() + make_interval(secs => verdict.delay_s)
                                    else job.run_at end,
@@ -27,9 +29,9 @@ with ended as (
       from unnest(%(ids)s::uuid[], %(tokens)s::uuid[], %(statuses)s::text[], %(outcomes)s::text[], %(used)s::int[],
                   %(delays_s)s::float8[], %(results)s::text[], %(errors)s::text[], %(stacks)s::text[],
                   %(reasons)s::text[], %(claimed_ats)s::timestamptz[], %(ran_ms)s::float8[], %(ago_ms)s::float8[],
-                  %(worker_ids)s::uuid[])
+                  %(worker_ids)s::uuid[], %(losses)s::int[])
         as verdict(id, token, status, outcome, used, delay_s, result, error, stack, reason, claimed_at, ran_ms,
-                   ago_ms, worker_id)
+                   ago_ms, worker_id, losses)
      where job.id = verdict.id
        and job.lease_token = verdict.token
     returning job.id, job.project_id, job.queue_id, job.job_type, job.status, job.attempt_count, job.fencing_number,

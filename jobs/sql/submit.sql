@@ -6,21 +6,23 @@
 with inserted as (
 insert into jobs (id, project_id, queue_id, job_type, payload, priority, status, run_at, idempotency_key,
                   retry_policy_id, max_attempts_override, scheduled_job_id, batch_id, trace_id, is_blocked,
-                  has_dependants, concurrency_key, circuit, timeout_s, created_at, updated_at)
+                  has_dependants, concurrency_key, circuit, timeout_s, start_deadline, deadline, created_at,
+                  updated_at)
 select item.id, item.project_id, item.queue_id, item.job_type, item.payload::jsonb, item.priority,
        case when item.is_blocked or due.at > statement_timestamp() then 'scheduled' else 'queued' end,
        due.at, item.idempotency_key, item.retry_policy_id, item.max_attempts_override, item.scheduled_job_id,
        item.batch_id, item.trace_id, item.is_blocked, item.has_dependants, item.concurrency_key, item.circuit, item.timeout_s,
+       item.start_deadline, item.deadline,
        statement_timestamp(), statement_timestamp()
   from unnest(%(ids)s::uuid[], %(project_ids)s::uuid[], %(queue_ids)s::uuid[], %(job_types)s::text[],
               %(payloads)s::text[], %(priorities)s::int[], %(run_ats)s::timestamptz[], %(delays_s)s::float8[],
               %(idempotency_keys)s::text[], %(retry_policy_ids)s::uuid[], %(max_attempts)s::int[],
               %(scheduled_job_ids)s::uuid[], %(batch_ids)s::uuid[], %(trace_ids)s::text[], %(are_blocked)s::bool[],
               %(have_dependants)s::bool[], %(concurrency_keys)s::text[], %(circuits)s::text[],
-              %(timeouts_s)s::float8[])
+              %(timeouts_s)s::float8[], %(start_deadlines)s::timestamptz[], %(deadlines)s::timestamptz[])
     as item(id, project_id, queue_id, job_type, payload, priority, run_at, delay_s, idempotency_key,
             retry_policy_id, max_attempts_override, scheduled_job_id, batch_id, trace_id, is_blocked, has_dependants,
-            concurrency_key, circuit, timeout_s)
+            concurrency_key, circuit, timeout_s, start_deadline, deadline)
  cross join lateral (
        select coalesce(item.run_at, statement_timestamp() + make_interval(secs => item.delay_s)) as at) as due
     on conflict (project_id, queue_id, idempotency_key) where idempotency_key is not null do nothing

@@ -93,7 +93,7 @@ def _run(worker_id: str, lease: Lease) -> Ran:
     endings: list[Ending] = []
 
     def done(_lease: Lease, ending: Ending | None) -> None:
-        endings.extend([ending] if ending is not None else [])
+        endings.extend([ending] if ending is not None and ending.written is None else [])
 
     executor = _InTest(worker_id, outbox, done)
     found = find_handler(lease.job_type)

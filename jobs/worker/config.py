@@ -17,7 +17,7 @@ class WorkerConfig:
         queue_names: the same as people wrote them, for show.
         seats: handlers that run at once.
         mode: "serve" until told to stop; "once" for one job; "drain" until no queued job is left.
-        metrics_port: 0 serves no metrics.
+        metrics_port: None takes APP_METRICS_PORT, 0 serves no metrics.
     """
 
     queue_ids: tuple[str, ...] | None = None
@@ -28,4 +28,4 @@ class WorkerConfig:
     grace_s: float = settings.WORKER_GRACEFUL_SHUTDOWN_TIMEOUT_SECS
     cancel_grace_s: float = settings.WORKER_CANCEL_GRACE_SECS
     mode: Literal["serve", "once", "drain"] = "serve"
-    metrics_port: int = 0
+    metrics_port: int | None = 0

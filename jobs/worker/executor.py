@@ -8,8 +8,10 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.db import close_old_connections
 
 from jobs.decisions import (
@@ -29,7 +31,6 @@ from jobs.handlers.base import (
     Cancel,
     Discard,
     JobContext,
-    Outbox,
     Permanent,
     RetryAfter,
     Snooze,
@@ -37,10 +38,14 @@ from jobs.handlers.base import (
     StopReason,
 )
 from jobs.handlers.registry import Handler, find_handler
-from jobs.lease import Ending, Lease
+from jobs.lease import Ending, Lease, LeaseLost, Written
+from jobs.worker.outbox import Outbox
+from jobs.worker.transactional import run_in_transaction
 from scheduler_project.lib import json_gate, logs
 from scheduler_project.lib.dbthreads import has_open_connection
 
+#: Runs an attempt in a process of its own; None when its lease was lost.
+RunIsolated = Callable[[JobContext, Lease, Handler], Verdict | Written | None]
 #: Takes an ended attempt; None instead of an ending means: the lease was lost, drop the result.
 Done = Callable[[Lease, Ending | None], None]
 
@@ -50,8 +55,10 @@ _NOTHING = Succeeded()
 class Executor:
     """Runs attempts and hands each one's ending to ``done``. Keeps the contexts of those that run."""
 
-    def __init__(self, worker_id: str, outbox: Outbox, done: Done) -> None:
-        self._worker_id, self._outbox, self._done = worker_id, outbox, done
+    def __init__(self, worker_id: str, outbox: Outbox, done: Done, run_isolated: RunIsolated | None = None) -> None:
+        self.worker_id, self._outbox, self._done = worker_id, outbox, done
+        #: None in a child, where all runs in place.
+        self._run_isolated = run_isolated
         self.running: dict[str, JobContext] = {}
 
     def run_sync(self, lease: Lease) -> bool:
@@ -59,11 +66,21 @@ class Executor:
         ctx, found = self._begin(lease)
         ctx.thread_id = threading.get_ident()
         try:
-            verdict: Verdict | None = _verdict_of(found.run(ctx), ctx) if found else _unknown(lease)
+            verdict: Verdict | Written | None = self._run(ctx, lease, found)
         except BaseException as error:  # noqa: BLE001 - boundary: whatever user code raises is a verdict
             verdict = _judge(error, ctx)
         ctx.leave_thread()
         return self._end(lease, ctx, verdict)
+
+    def _run(self, ctx: JobContext, lease: Lease, found: Handler | None) -> Verdict | Written | None:
+        if found is None:
+            return _unknown(lease)
+        if self._run_isolated is not None and is_isolated(lease, found):
+            return self._run_isolated(ctx, lease, found)
+        if found.is_transactional:
+            run = partial(_run_in_place, ctx, found)
+            return run_in_transaction(run, ctx, lease, self.worker_id, self._outbox)
+        return _run_in_place(ctx, found)
 
     async def run_async(self, lease: Lease) -> bool:
         """Run the handler of a lease on this event loop; False as ``run_sync``."""
@@ -96,7 +113,7 @@ class Executor:
         else:
             verdict = Failed(f"timeout: the handler did not end within {ctx.timeout_s} s, nor when it was told to")
         ran_ms = round((time.monotonic() - ctx.started) * 1000, 3)
-        self._done(lease, Ending.of(lease, verdict, self._worker_id, ran_ms))
+        self._done(lease, Ending.of(lease, verdict, self.worker_id, ran_ms))
         return True
 
     def _begin(self, lease: Lease) -> tuple[JobContext, Handler | None]:
@@ -118,7 +135,7 @@ class Executor:
         logs.current_job.set(ctx)
         return ctx, found
 
-    def _end(self, lease: Lease, ctx: JobContext, verdict: Verdict | None) -> bool:
+    def _end(self, lease: Lease, ctx: JobContext, verdict: Verdict | Written | None) -> bool:
         if self.running.pop(lease.token, None) is None:
             return False
         logs.current_job.set(None)
@@ -127,13 +144,25 @@ class Executor:
             self._done(lease, None)
             return True
         ran_ms = round((time.monotonic() - ctx.started) * 1000, 3)
-        self._done(lease, Ending.of(lease, verdict, self._worker_id, ran_ms))
+        written = verdict if isinstance(verdict, Written) else None
+        ending = Ending.of(lease, verdict.verdict if isinstance(verdict, Written) else verdict, self.worker_id, ran_ms)
+        self._done(lease, ending._replace(written=written))
         return True
 
     def _leave_connection(self) -> None:
         """Behind each handler that used the database: what it left of the connection is looked at."""
         if has_open_connection():
             close_old_connections()
+
+
+def is_isolated(lease: Lease, found: Handler | None) -> bool:
+    """Does this attempt run in a process of its own? Also if one before it was lost with its process (ADR 25)."""
+    is_suspect = lease.lost_count > 0 and settings.WORKER_ISOLATE_LOST
+    return found is not None and (found.isolation == "process" or is_suspect)
+
+
+def _run_in_place(ctx: JobContext, found: Handler) -> Verdict | None:
+    return _verdict_of(found.run(ctx), ctx)
 
 
 def _verdict_of(result: Any, ctx: JobContext) -> Verdict | None:
@@ -149,7 +178,7 @@ def _verdict_of(result: Any, ctx: JobContext) -> Verdict | None:
 
 def _judge(error: BaseException, ctx: JobContext) -> Verdict | None:
     reason = ctx.should_stop()
-    if reason == "lost":
+    if reason == "lost" or isinstance(error, LeaseLost):
         return None
     with contextlib.suppress(BaseException):  # reading an error may run user code, which must not cost the verdict
         verdict = _asked_for(error, reason, ctx)

@@ -64,6 +64,7 @@ class Loop:
         self._roster, self._rates, self._names = Roster(), Rates(), QueueNames()
         self._wake = threading.Event()
         self._endings: deque[Ending] = deque()
+        self._written: deque[Ending] = deque()  # by their handlers' own transactions
         self._first_ending_at = 0.0
         #: Every lease of ours from its claim to the answer of its settle, by token.
         self._in_hand: dict[str, Lease] = {}
@@ -90,9 +91,12 @@ class Loop:
 
     def done(self, lease: Lease, ending: Ending | None) -> None:
         """An attempt is over; without an ending its lease was lost and its result is dropped."""
-        if ending is None:
-            self._in_hand.pop(lease.token, None)
-            self._count_lost([lease.job_id])
+        if ending is None or ending.written is not None:
+            if ending is None:
+                self._in_hand.pop(lease.token, None)
+                self._count_lost([lease.job_id])
+            else:
+                self._written.append(ending)
             self._must_turn = True
             self._wake.set()
             return
@@ -143,7 +147,7 @@ class Loop:
         while True:
             self._wait()
             # The buffer too: a claim under way at the signal was answered after it.
-            if self._is_over and not (self._endings or self._outbox or self.pool.buffered):
+            if self._is_over and not (self._endings or self._written or self._outbox or self.pool.buffered):
                 return
             try:
                 self._turn()
@@ -258,7 +262,16 @@ class Loop:
             if not self._roster and not self.pool.busy and not self.pool.buffered and not self._endings:
                 self._on_dry()
 
+    def _take_written(self) -> None:
+        while self._written:
+            ending = self._written.popleft()
+            self._account([ending])
+            self._in_hand.pop(ending.token, None)
+            metrics.count_settled({ending.job_id: ending.written.status} if ending.written else {})
+            self._give_back(ending.written.open_circuits if ending.written else frozenset())
+
     def _gather(self) -> Handover:
+        self._take_written()
         for lease in self.pool.take_back(stale_only=self._is_claiming):
             self._endings.append(Ending.of(lease, Unbegun(), self._worker_id))
         endings = self._take_endings()
@@ -312,8 +325,7 @@ class Loop:
             self.announcer.add(changes_of(handover, takeaway, self._in_hand))
         for ending in handover.endings:
             self._in_hand.pop(ending.token, None)
-        if takeaway.settled.lost:
-            self._count_lost([ending.job_id for ending in takeaway.settled.lost])
+        self._count_lost([ending.job_id for ending in takeaway.settled.lost])
         metrics.count_settled(takeaway.settled.statuses)
         if given_back:
             wake_for_given_back(given_back)
@@ -344,10 +356,8 @@ class Loop:
 
     def _give_back(self, circuits: frozenset[tuple[str, str]]) -> None:
         """A circuit has opened: what was claimed ahead of it must not call its target any more."""
-        of_them = {
-            t for t, lease in self._in_hand.items() if lease.circuit and (lease.project_id, lease.circuit) in circuits
-        }
-        for lease in self.pool.drop(of_them):
+        hit = {t for t, held in self._in_hand.items() if held.circuit and (held.project_id, held.circuit) in circuits}
+        for lease in self.pool.drop(hit):
             self._endings.append(Ending.of(lease, Unbegun(), self._worker_id))
 
     def _count_lost(self, job_ids: list[str]) -> None:

@@ -72,6 +72,14 @@ class Outbox:
         """What is set for a job's project, at most a few seconds old."""
         return self._facts.of(ctx.project_id)
 
+    def take(self, token: str) -> list[LogLine]:
+        """Take out the lines of one attempt."""
+        with self._lock:
+            taken = [line for line in self._lines if line.token == token]
+            if taken:
+                self._lines = [line for line in self._lines if line.token != token]
+        return taken
+
     def empty(self) -> tuple[list[LogLine], list[Progress]]:
         """Take everything out."""
         with self._lock:

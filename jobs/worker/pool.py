@@ -1,4 +1,7 @@
-"""Seats: where handlers run, sync ones in threads, async ones on an event loop, with a small buffer before them."""
+"""Seats: where handlers run, sync ones in threads, async ones on an event loop, with a small buffer before them.
+
+A handler in a process of its own has a thread here that looks after it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from queue import SimpleQueue
 
 from jobs.handlers.registry import find_handler
 from jobs.lease import Lease
-from jobs.worker.executor import Executor
+from jobs.worker.executor import Executor, is_isolated
 from scheduler_project.lib import logs
 
 log = logs.get(__name__)
@@ -183,7 +186,7 @@ class Pool:
 
 def _is_async(lease: Lease) -> bool:
     found = find_handler(lease.job_type)
-    return found is not None and found.is_async
+    return found is not None and found.is_async and not is_isolated(lease, found)
 
 
 class _LoopThread:

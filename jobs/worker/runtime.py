@@ -10,20 +10,22 @@ from collections.abc import Callable
 from uuid import UUID
 
 from django.db import OperationalError
-from prometheus_client import start_http_server
 
 from jobs import metrics
 from jobs.decisions import Cancelled, Interrupted
 from jobs.handlers.base import Stopped
-from jobs.handlers.registry import discover, known_types
+from jobs.handlers.registry import discover, known_types, list_handlers
 from jobs.hints import CANCEL, CHANNEL, WORK
 from jobs.lease import Ending
 from jobs.lifecycle.claim import KnownTypes
+from jobs.metrics_port import serve_metrics
 from jobs.services import workers
 from jobs.worker.announcer import Announcer
 from jobs.worker.config import WorkerConfig
 from jobs.worker.executor import Executor
 from jobs.worker.heartbeat import Heartbeat, Held, State
+from jobs.worker.isolation.attempt import Isolated
+from jobs.worker.isolation.crew import Crew
 from jobs.worker.loop import Loop
 from jobs.worker.outbox import Outbox
 from jobs.worker.pool import Pool
@@ -55,7 +57,8 @@ class Runtime:
         worker_id, outbox = str(self._worker_id), Outbox()
         names, patterns = known_types()
         self._loop = Loop(config, worker_id, KnownTypes.of(names, patterns), outbox, self._run_dry, self._hurry)
-        self._executor = Executor(worker_id, outbox, self._loop.done)
+        self._crew = Crew()
+        self._executor = Executor(worker_id, outbox, self._loop.done, Isolated(self._crew, outbox, worker_id).run)
         self._pool = self._loop.pool = Pool(config.seats, self._executor, self._loop.idle)
         self._announcer = self._loop.announcer = Announcer()
         self._watchdog = Watchdog(
@@ -86,6 +89,8 @@ class Runtime:
             self._listener.start()
         self._announcer.start()
         self._loop.start()
+        if any(found.isolation == "process" for found in list_handlers()):
+            self._crew.start()
         log.info("worker_started", worker_id=str(self._worker_id), seats=self._config.seats, pid=os.getpid(),
                  queues=list(self._config.queue_names) or "all")  # fmt: skip
         self._signals.wait(None)
@@ -104,8 +109,7 @@ class Runtime:
         metrics.WORKER_UP.labels(str(self._worker_id)).set(1)
         metrics.ACTIVE.labels(str(self._worker_id)).set_function(lambda: self._pool.busy)
         metrics.LISTENING.set_function(lambda: int(self._listener is not None and self._listener.is_listening))
-        if self._config.metrics_port:
-            start_http_server(self._config.metrics_port)
+        serve_metrics(self._config.metrics_port)
 
     def _drain(self) -> None:
         """Stop claiming, give back what has not begun, wait the grace, interrupt, give back, deregister."""
@@ -116,6 +120,7 @@ class Runtime:
         if not self._until(lambda: self._pool.busy == 0, self._config.grace_s):
             self._interrupt()
         self._loop.finish(FINISH_S)
+        self._crew.close()
         self._announcer.stop()
         if self._listener:
             self._listener.stop()
@@ -129,6 +134,8 @@ class Runtime:
         for ctx in contexts:
             ctx.stop("interrupted")
         self._until(lambda: self._pool.busy == 0, NOTICE_S / 2)
+        for ctx in contexts:
+            ctx.kill()
         for thread_id in self._pool.thread_ids() if self._pool.busy else []:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), ctypes.py_object(_Interruption))
         self._until(lambda: self._pool.busy == 0, NOTICE_S / 2)

@@ -1,9 +1,10 @@
 """Sees to it that what was told to stop stops: by itself, then by force, and at last without it.
 
-A handler in a thread can not be killed. Past its limit of time, or some time after it was asked to cancel, an exception
-is thrown into it; if that does not help either, its attempt ends without it and its seat goes to another job. What
-remains of it, a *ghost*, can do no harm to the job: its lease is over. It does hold a thread, so a worker with as many
-ghosts as seats drains and ends, for its supervisor to start a fresh one.
+A handler in a process of its own has an exception thrown into it, and is killed if that does not help. One in a thread
+can not be killed. Past its limit of time, or some time after it was asked to cancel, an exception is thrown into it; if
+that does not help either, its attempt ends without it and its seat goes to another job. What remains of it, a *ghost*,
+can do no harm to the job: its lease is over. It does hold a thread, so a worker with as many ghosts as seats drains and
+ends, for its supervisor to start a fresh one.
 """
 
 from __future__ import annotations
@@ -80,11 +81,11 @@ class Watchdog:
         """Look once at all that run."""
         running = list(self._executor.running.items())
         now = time.monotonic()
-        stopping = {token: ctx for token, ctx in running if ctx.should_stop() in ("timeout", "cancelled")}
+        stopping = {token: ctx for token, ctx in running if _must_end(ctx)}
         self._due = {token: self._due.get(token, (now, False)) for token in stopping}
         for token, ctx in stopping.items():
             since, is_forced = self._due[token]
-            grace_s = NOTICE_S if ctx.stop_reason == "timeout" else self._cancel_grace_s
+            grace_s = self._cancel_grace_s if ctx.stop_reason == "cancelled" else NOTICE_S
             if not is_forced and now - since >= grace_s:
                 self._due[token] = (since, True)
                 ctx.force(_TimeIsUp if ctx.stop_reason == "timeout" else _Cancelled)
@@ -94,6 +95,10 @@ class Watchdog:
                 ctx.wake()
 
     def _give_up(self, token: str, ctx: JobContext) -> None:
+        if ctx.is_remote:
+            log.warning("handler_killed", job_id=ctx.job_id, job_type=ctx.job_type, reason=ctx.stop_reason)
+            ctx.kill()  # its seat hears of it, and ends the attempt
+            return
         lease = self._lease_of(token)
         if lease is None or not self._executor.give_up(lease):
             return
@@ -104,3 +109,9 @@ class Watchdog:
         if self._pool.ghosts >= self._seats:
             log.error("too_many_ghosts", ghosts=self._pool.ghosts, seats=self._seats)
             self._on_too_many()
+
+
+def _must_end(ctx: JobContext) -> bool:
+    """A handler without a lease is left to itself, unless it can be killed."""
+    reason = ctx.should_stop()
+    return reason in ("timeout", "cancelled") or (reason == "lost" and ctx.is_remote)

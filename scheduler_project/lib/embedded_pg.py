@@ -124,7 +124,7 @@ class EmbeddedPostgres:
     def django(self, name: str) -> dict[str, str]:
         """The entry of Django's DATABASES for a database here."""
         return {
-            "ENGINE": "django.db.backends.postgresql",
+            "ENGINE": "scheduler_project.lib.postgres",
             "NAME": name,
             "USER": ROLE,
             "HOST": str(self.socket_dir),

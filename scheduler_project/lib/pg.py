@@ -39,7 +39,7 @@ def settings_from_url(url: str) -> dict[str, Any]:
         raise ValueError("not a port number")
     keys = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
     found = {key: str(parts.pop(part, "") or "") for key, part in keys.items()}
-    return {"ENGINE": "django.db.backends.postgresql", **found, "OPTIONS": parts}
+    return {"ENGINE": "scheduler_project.lib.postgres", **found, "OPTIONS": parts}
 
 
 def direct_parameters() -> dict[str, Any]:

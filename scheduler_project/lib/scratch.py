@@ -37,13 +37,30 @@ class Scratch:
 
     def start(self, *args: str, program: Sequence[str] = (), **env: str) -> subprocess.Popen[bytes]:
         """A process in this database: manage.py with ``args``, or another ``program``."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("APP_") or k == "APP_HANDLER_MODULES"}
         return subprocess.Popen(
             [*(program or [sys.executable, "manage.py"]), *args],
             cwd=settings.BASE_DIR,
-            env={**kept, "APP_DATABASE_URL": self.url, "APP_LOG_LEVEL": "error", **env},
+            env=self._env(env),
             stdout=subprocess.DEVNULL,
         )
+
+    def run(self, program: Sequence[str], text: str, **env: str) -> str:
+        """Let a program read ``text`` and end in this database; what it printed."""
+        done = subprocess.run(
+            program,
+            input=text,
+            cwd=settings.BASE_DIR,
+            env=self._env(env),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            timeout=300,
+        )
+        return done.stdout
+
+    def _env(self, more: dict[str, str]) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("APP_") or k == "APP_HANDLER_MODULES"}
+        return {**kept, "APP_DATABASE_URL": self.url, "APP_METRICS_PORT": "0", "APP_LOG_LEVEL": "error", **more}
 
 
 @contextlib.contextmanager

@@ -125,7 +125,7 @@ def statements(queues: list[Queue], leases: list[Lease]) -> dict[str, Call]:
         "start": start_call(hundred),
         "settle": settle_calls(endings)[0],
         "progress": exchange._progress_call(handover.progress),
-        "log_lines": exchange._lines_call(handover.lines, 0.0),
+        "log_lines": exchange.lines_call(handover.lines, 0.0),
         "hold": Call(sql.HOLD, {"ids": plain_array(ids)}),
         "cancel": Call(sql.CANCEL, {"ids": ids, "reason": "x"}),
         "requeue": Call(sql.REQUEUE, {"ids": ids, "blocked": []}),

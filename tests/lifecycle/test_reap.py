@@ -171,3 +171,17 @@ def test_failures_between_losses_are_not_losses(queue: Queue) -> None:
             end(claim_one(queue), Failed("x"))
 
     assert (reload(job).status, reload(job).attempt_count) == ("scheduled", 4)
+
+
+def test_a_crash_of_a_process_counts_as_a_loss(queue: Queue) -> None:
+    job = make_job(queue, max_attempts=10)
+    lose(job)
+    make_due(job)
+    lease = claim_one(queue)
+    assert lease.lost_count == 1
+
+    end(lease, Failed("ProcessDied", is_crash=True))
+
+    assert (reload(job).lost_count, reload(job).status) == (2, "scheduled")
+    lose(job)
+    assert DeadLetter.objects.get().failure_reason == WORKER_LOST

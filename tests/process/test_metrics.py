@@ -111,3 +111,20 @@ def test_a_taken_port_is_one_clear_line(committed_queue, unused_port):
                 assert process.popen.returncode == 1
                 assert "can not start" in process.output()
                 assert "Traceback" not in process.output()
+
+
+def is_served(port: int) -> bool:
+    try:
+        return bool(scrape(f"http://127.0.0.1:{port}"))
+    except OSError:
+        return False
+
+
+def test_of_several_on_one_machine_the_first_has_the_port_of_the_setting(committed_queue, unused_port):
+    at = {"APP_METRICS_PORT": str(unused_port)}
+    with Process("runworker", env=at) as first:
+        wait_until(lambda: is_served(unused_port), 20, what="the first one's metrics")
+        with Process("runworker", env=at) as second:
+            wait_until(lambda: "metrics_port_taken" in second.output(), 20, what="the second one's word")
+            assert second.popen.poll() is None
+        assert "metrics_port_taken" not in first.output()

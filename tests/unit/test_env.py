@@ -128,7 +128,7 @@ def test_an_address_becomes_djangos_settings() -> None:
     found = settings_from_url("postgresql://ann:p%40ss@db.example:6432/jobs?sslmode=require")
 
     assert found == {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "scheduler_project.lib.postgres",
         "NAME": "jobs",
         "USER": "ann",
         "PASSWORD": "p@ss",

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jobs.metrics_port import add_metrics_port, checked_port
 from jobs.scheduler.daemon import Daemon, SchedulerConfig
 from scheduler_project.lib import pg
 
@@ -15,13 +16,12 @@ class Command(BaseCommand):
     help = "Promote due jobs, reap expired leases, keep the tables in order. One leads, the others stand by."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--metrics-port", type=int, default=0, help="serve Prometheus metrics; 0 is off")
+        add_metrics_port(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if not 0 <= options["metrics_port"] <= 65_535:
-            raise CommandError("--metrics-port must be from 0 to 65535")
+        port = checked_port(options["metrics_port"])
         pg.use_direct_session("punctual scheduler")
         try:
-            Daemon(SchedulerConfig(metrics_port=options["metrics_port"]), listen=settings.LISTEN).run()
+            Daemon(SchedulerConfig(metrics_port=port), listen=settings.LISTEN).run()
         except OSError as error:
             raise CommandError(f"The scheduler can not start: {error}") from error

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jobs.handlers.registry import HandlerProblem
+from jobs.metrics_port import add_metrics_port, checked_port
 from jobs.worker import runtime
 from jobs.worker.config import WorkerConfig
 from queues.selectors import find_queue_by_path
@@ -19,7 +20,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--queues", default="", help="org/project/queue, separated by commas; all if not given")
         parser.add_argument("--concurrency", type=int, default=settings.WORKER_MAX_CONCURRENCY)
-        parser.add_argument("--metrics-port", type=int, default=0, help="serve Prometheus metrics; 0 is off")
+        add_metrics_port(parser)
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument("--once", action="store_true", help="run one job and stop")
         mode.add_argument("--drain", action="store_true", help="stop when no queued job is left")
@@ -27,15 +28,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not 1 <= options["concurrency"] <= 1_000:
             raise CommandError("--concurrency must be from 1 to 1000")
-        if not 0 <= options["metrics_port"] <= 65_535:
-            raise CommandError("--metrics-port must be from 0 to 65535")
         names = tuple(name.strip() for name in options["queues"].split(",") if name.strip())
         config = WorkerConfig(
             queue_ids=self._ids(names) if names else None,
             queue_names=names,
             seats=1 if options["once"] else options["concurrency"],
             mode="once" if options["once"] else "drain" if options["drain"] else "serve",
-            metrics_port=options["metrics_port"],
+            metrics_port=checked_port(options["metrics_port"]),
         )
         try:
             runtime.run(config, listen=settings.LISTEN)

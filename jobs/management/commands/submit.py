@@ -40,6 +40,8 @@ class Command(BaseCommand):
         parser.add_argument("--idempotency-key")
         parser.add_argument("--concurrency-key", help="jobs with the same key do not run at once")
         parser.add_argument("--timeout", type=float, metavar="SECONDS", help="how long one attempt may take")
+        parser.add_argument("--start-deadline", metavar="TIME", help="not begun by then, it is cancelled")
+        parser.add_argument("--deadline", metavar="TIME", help="no attempt begins after it")
         parser.add_argument("--max-attempts", type=int)
         parser.add_argument("--wait", nargs="?", const=300.0, type=float, metavar="SECONDS", help="300 if not given")
 
@@ -53,7 +55,9 @@ class Command(BaseCommand):
             job_type=options["job_type"],
             payload=_payload(options["payload"]),
             priority=options["priority"],
-            run_at=_time(options["run_at"]),
+            run_at=_time("--run-at", options["run_at"]),
+            start_deadline=_time("--start-deadline", options["start_deadline"]),
+            deadline=_time("--deadline", options["deadline"]),
             delay_s=options["delay"],
             idempotency_key=options["idempotency_key"],
             concurrency_key=options["concurrency_key"],
@@ -96,7 +100,7 @@ def _payload(text: str) -> Any:
         raise CommandError(f"--payload is not JSON: {error}") from error
 
 
-def _time(text: str | None) -> datetime | None:
+def _time(option: str, text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
@@ -104,5 +108,5 @@ def _time(text: str | None) -> datetime | None:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise CommandError(f"--run-at: {text!r} is not a time with a zone, such as 2026-12-24T18:00:00Z.")
+        raise CommandError(f"{option}: {text!r} is not a time with a zone, such as 2026-12-24T18:00:00Z.")
     return moment

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0014_timeout'),
+        ('jobs', '0015_dependencies_of_project'),
     ]
 
     operations = [
