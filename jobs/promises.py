@@ -7,6 +7,7 @@ PROMISES = {
     "claim": "No job is handed to two workers, and none is forgotten.",
     "crash": "Workers are killed at any moment: every job ends, and the history tells of each attempt.",
     "fencing": "A worker that freezes past its leases and wakes up changes nothing, nor does it in a sink that looks.",
+    "exactly-once": "What a transactional handler writes is there once for each job, under kills and freezes.",
     "shutdown": "Deploys under load lose no job and burn no attempt.",
     "failover": "The leading scheduler is killed or freezes: another takes over, and nothing due is lost or doubled.",
     "limits": "Limits of queues and keys and rates hold over all workers while they are killed, and no slot leaks.",

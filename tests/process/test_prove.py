@@ -31,6 +31,7 @@ SMALL = {
     "claim": {"jobs": 900, "workers": 3},
     "crash": {"jobs": 150, "kills": 2},
     "fencing": {"rounds": 1},
+    "exactly-once": {"jobs": 80, "kills": 1},
     "shutdown": {"jobs": 60, "deploys": 1},
     "failover": {"kills": 1},
     "limits": {"jobs": 120},

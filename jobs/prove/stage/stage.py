@@ -130,6 +130,11 @@ class Stage:
             time.sleep(every_s)
         return value
 
+    def until_count(self, count: Callable[[], int], wanted: int, limit_s: float) -> None:
+        """Give a count the time to reach what is wanted; whether it did is for the bars to say."""
+        with contextlib.suppress(NotReached):
+            self.until(lambda: count() >= wanted, limit_s, "")
+
     def until_value(self, statement: str, *params: object, more_than: int, what: str, limit_s: float = 60) -> None:
         """Wait until a number that a query finds is higher than one."""
         self.until(lambda: self.value(statement, *params) > more_than, limit_s, what, every_s=0.01)
