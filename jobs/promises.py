@@ -22,5 +22,6 @@ PROMISES = {
     "fairness": "One project's long line of jobs does not make another project wait.",
     "rot": "A claim costs the same with a long history, with far plans, and under an old snapshot.",
     "explain": 'Why a job does not run is said in full; "nothing keeps it" is said of what the next claim takes.',
+    "tenancy": "No stranger sees or changes anything of another organization, by whatever path of the product.",
     "redrive": "Dead letters that are redriven run again once each, under kills of the leader, and it stops when told.",
 }

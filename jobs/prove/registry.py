@@ -22,6 +22,7 @@ from jobs.prove.proofs import (
     redrive,
     rot,
     shutdown,
+    tenancy,
 )
 from jobs.prove.stage.proof import Proof
 
@@ -44,6 +45,7 @@ _MODULES = (
     fairness,
     rot,
     explain,
+    tenancy,
     redrive,
 )
 PROOFS: dict[str, Proof] = {module.PROOF.name: module.PROOF for module in _MODULES}

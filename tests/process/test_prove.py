@@ -45,6 +45,7 @@ SMALL = {
     "fairness": {"single": 10},
     "explain": {"states": 60},
     "redrive": {"letters": 600, "kills": 1},
+    "tenancy": {"strangers": 2},
     "rot": {"history": 5_000, "future": 1_000},
 }
 CHOSEN = [name for name in PROOFS if name in os.environ.get("PROVE", ",".join(PROOFS)).split(",")]
