@@ -16,12 +16,14 @@ class Other:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
+        self._open: transaction.Atomic | None = None
 
     def open(self, work: Callable[[], T]) -> T:
         """Do the work in a transaction that stays open; what it returned."""
 
         def begin() -> T:
-            transaction.set_autocommit(False)
+            self._open = transaction.atomic()
+            self._open.__enter__()
             return work()
 
         return self._thread.submit(begin).result(30)
@@ -30,8 +32,10 @@ class Other:
         """End the open transaction."""
 
         def end() -> None:
-            transaction.commit() if commits else transaction.rollback()
-            transaction.set_autocommit(True)
+            assert self._open is not None
+            if not commits:
+                transaction.set_rollback(True)
+            self._open.__exit__(None, None, None)
 
         self._thread.submit(end).result(30)
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db.models.functions import Now
@@ -165,9 +166,9 @@ class Protocol(RuleBasedStateMachine):
             return
         if self.jobs[id_].has_ended:
             with pytest.raises(Conflict):
-                cancel_job(Job(pk=id_).pk, reason="x")
+                cancel_job(UUID(id_), reason="x")
         else:
-            cancel_job(Job(pk=id_).pk, reason="x")
+            cancel_job(UUID(id_), reason="x")
             self.jobs[id_] = self.jobs[id_].cancelled()
 
     @rule()
@@ -184,7 +185,7 @@ class Protocol(RuleBasedStateMachine):
     def requeue(self, which: int) -> None:
         id_ = list(self.jobs)[which % len(self.jobs)]
         if id_ not in self.locked and self.jobs[id_].has_ended:
-            requeue_job(Job(pk=id_).pk, by=None)
+            requeue_job(UUID(id_), by=None)
             self.jobs[id_] = self.jobs[id_].requeued()
 
     # -- the other session -------------------------------------------------------------------------------------
