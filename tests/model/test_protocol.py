@@ -13,12 +13,15 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import DatabaseError
 from django.db.models.functions import Now
 from django.test import override_settings
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
+from hypothesis.errors import FlakyFailure
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from jobs import sql
 from jobs.decisions import Lost, Verdict
 from jobs.lease import Ending, Lease
 from jobs.lifecycle.cancel import cancel_job
@@ -32,6 +35,7 @@ from jobs.lifecycle.settle import Settled, settle
 from jobs.models import Job, JobExecution
 from scheduler_project.lib.errors import Conflict
 from scheduler_project.lib.ids import uuid7
+from scheduler_project.lib.statements import Statement
 from tests.factories import ANY_TYPE, make_job, make_queue
 from tests.model.other import Other
 from tests.model.simple import VERDICTS, Simple
@@ -145,7 +149,7 @@ class Protocol(RuleBasedStateMachine):
     @rule()
     def reap(self) -> None:
         expired = self._expired()
-        assert reap_expired(limit=1_000) == len(expired)
+        assert reap_expired(limit=1_000, only=list(self.jobs)) == len(expired)
         self._are_lost(expired)
 
     @precondition(lambda self: self.leases)
@@ -176,7 +180,7 @@ class Protocol(RuleBasedStateMachine):
         """Time passes for all that is planned."""
         planned = {id_ for id_, job in self.jobs.items() if job.status == "scheduled"} - self.locked
         Job.objects.filter(pk__in=planned).update(run_at=Now())
-        assert promote_due(limit=1_000) == len(planned)
+        assert promote_due(limit=1_000, only=list(self.jobs)) == len(planned)
         for id_ in planned:
             self.jobs[id_] = replace(self.jobs[id_], status="queued")
 
@@ -208,7 +212,7 @@ class Protocol(RuleBasedStateMachine):
     @rule()
     def open_reap(self) -> None:
         expired = self._expired()
-        assert self.other.open(lambda: reap_expired(limit=1_000)) == len(expired)
+        assert self.other.open(lambda: reap_expired(limit=1_000, only=list(self.jobs))) == len(expired)
         self._stays_open(expired, lambda: self._are_lost(expired))
 
     @precondition(lambda self: not is_free(self))
@@ -243,10 +247,7 @@ class Protocol(RuleBasedStateMachine):
         assert {id_: counted.count(id_) for id_ in self.jobs} == {id_: job.records for id_, job in self.jobs.items()}
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.timeout(1_200)
-@override_settings(POISON_AFTER=1_000)
-def test_claim_lease_and_fence_do_as_the_model_says() -> None:
+def run_machine() -> None:
     run_state_machine_as_test(
         Protocol,
         settings=settings(
@@ -259,3 +260,31 @@ def test_claim_lease_and_fence_do_as_the_model_says() -> None:
             database=None,
         ),
     )
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.timeout(1_200)
+@override_settings(POISON_AFTER=1_000)
+def test_claim_lease_and_fence_do_as_the_model_says() -> None:
+    run_machine()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.timeout(1_200)
+@override_settings(POISON_AFTER=1_000)
+@pytest.mark.parametrize(
+    ("name", "guard", "without"),
+    [
+        ("SETTLE", "and job.lease_token = verdict.token", ""),
+        ("EXPIRED", "lease_expires_at < clock_timestamp()", "true"),
+    ],
+)
+def test_without_a_guard_the_model_notices(
+    monkeypatch: pytest.MonkeyPatch, name: str, guard: str, without: str
+) -> None:
+    found = getattr(sql, name)
+    assert guard in found.text
+    monkeypatch.setattr(sql, name, Statement(found.name, found.text.replace(guard, without)))
+
+    with pytest.raises((AssertionError, DatabaseError, FlakyFailure)):
+        run_machine()
