@@ -210,6 +210,10 @@ class ClaimManager(models.Manager["Job"]):
         """The jobs that wait for a job, directly or through others."""
         return [row[0] for row in run(sql.DESCENDANTS, {"id": id_})]
 
+    def workflow_of(self, *, id_: str, most: int) -> list[str]:
+        """The jobs that hang together with a job, itself among them; no more than ``most``."""
+        return [row[0] for row in run(sql.WORKFLOW_OF, {"id": id_, "most": most})]
+
 
 class TermManager(models.Manager["LeaderTerm"]):
     """The raw writes of leadership."""

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from scheduler_project.lib import egress
 from scheduler_project.lib.ids import uuid7
 
 MAX_RETENTION_DAYS = 3_650
+MAX_EGRESS_ENTRIES = 100
+
+
+def check_egress_entry(entry: str) -> None:
+    """Refuse what is neither a host, a pattern, an address nor a network."""
+    try:
+        egress.read_entry(entry)
+    except ValueError as error:
+        raise ValidationError(f"{entry[:100]} {error}") from None
+
+
+def _egress_list(help_text: str) -> models.Field[list[str], list[str]]:
+    entry = models.CharField(max_length=egress.MAX_HOST_CHARS, validators=[check_egress_entry])
+    made: models.Field[list[str], list[str]] = ArrayField(
+        entry, size=MAX_EGRESS_ENTRIES, default=list, db_default=models.Value("{}"), blank=True, help_text=help_text
+    )
+    return made
 
 
 class Role(models.TextChoices):
@@ -34,6 +54,10 @@ class Organization(models.Model):
     name = models.CharField(max_length=200)
     slug = models.SlugField(max_length=80, unique=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    egress_allow = _egress_list(
+        "Webhooks reach only these hosts and networks; empty: all that the installation allows."
+    )
+    egress_deny = _egress_list("Webhooks never reach these hosts and networks.")
 
     class Meta:
         db_table = "organizations"

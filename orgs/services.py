@@ -12,7 +12,7 @@ from django.db.models.functions import Least, Now
 from django.utils.text import slugify
 
 from orgs.keys import PREFIX_CHARS, hash_key, make_key
-from orgs.models import ApiKey, Organization, OrganizationMember, Project, Role
+from orgs.models import MAX_RETENTION_DAYS, ApiKey, Organization, OrganizationMember, Project, Role
 from scheduler_project.lib.constraints import refusals, taken
 from scheduler_project.lib.errors import Conflict, ValidationFailed
 from scheduler_project.lib.text import clean_name
@@ -78,6 +78,26 @@ def create_project(organization: Organization, *, name: str, slug: str = "", by:
             if slug:
                 raise
     raise _no_slug_left()
+
+
+def update_project(project: Project, *, name: str, retention_days: int | None) -> Project:
+    """Change what a project is called and how long it keeps ended jobs. The caller holds its row.
+
+    Args:
+        retention_days: None is as the installation is set.
+
+    Raises:
+        ValidationFailed: naming the field and what is allowed.
+        Conflict: somebody deleted it meanwhile.
+    """
+    title = clean_name(name, "name", MAX_NAME_CHARS)
+    if retention_days is not None and not 1 <= retention_days <= MAX_RETENTION_DAYS:
+        raise ValidationFailed.of("retention_days", f"must be from 1 to {MAX_RETENTION_DAYS}, or empty")
+    alive = Project.objects.filter(pk=project.pk, deleted_at=None)
+    if not alive.update(name=title, retention_days=retention_days, updated_at=Now()):
+        raise Conflict("The project is deleted already.")
+    project.refresh_from_db()
+    return project
 
 
 def delete_project(project: Project) -> None:

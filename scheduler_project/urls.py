@@ -16,9 +16,16 @@ api = [
 project_pages = [
     path("", include("jobs.web.urls")),
     path("", include("queues.web.urls")),
+    path("", include("queues.web.policy_urls")),
     path("", include("dlq.web.urls")),
     path("", include("jobs.web.schedule_urls")),
     path("", include("jobs.web.worker_urls")),
+    path("", include("jobs.web.operation_urls")),
+    path("", include("jobs.web.breaker_urls")),
+    path("", include("jobs.web.batch_urls")),
+    path("", include("jobs.web.workflow_urls")),
+    path("", include("orgs.web.project_urls")),
+    path("", include("jobs.web.proof_urls")),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("accounts.web.urls")),

@@ -83,6 +83,22 @@ class Process:
         """Wait for its end; its exit code."""
         return self.popen.wait(timeout_s)
 
+    def memory(self) -> int:
+        """Bytes it holds in memory."""
+        return 1024 * int(self._status("VmRSS"))
+
+    def threads(self) -> int:
+        """How many threads it has."""
+        return int(self._status("Threads"))
+
+    def open_files(self) -> int:
+        """How many files and sockets it has open."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def _status(self, name: str) -> str:
+        [line] = [x for x in Path(f"/proc/{self.pid}/status").read_text().splitlines() if x.startswith(f"{name}:")]
+        return line.split()[1]
+
     def output(self) -> str:
         """All it has written so far."""
         position = os.lseek(self.log.fileno(), 0, os.SEEK_CUR)

@@ -10,6 +10,7 @@ import signal
 import time
 import urllib.request
 
+from django.conf import settings
 from django.db import connection, transaction
 
 from jobs.handlers import JobContext, handler
@@ -116,6 +117,14 @@ def chatty(ctx: JobContext) -> None:
     for number in range(ctx.payload["ms"] // 50):
         ctx.log(f"line {number}")
         ctx.sleep(0.05)
+
+
+@handler("query.log")
+def query_log(ctx: JobContext) -> dict[str, object]:
+    """What Django keeps of the queries it has made."""
+    with connection.cursor() as cursor:
+        cursor.execute("select 1")
+    return {"debug": settings.DEBUG, "kept": len(connection.queries_log)}
 
 
 @handler("booking", transactional=True)

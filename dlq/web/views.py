@@ -24,7 +24,7 @@ from scheduler_project.lib.sealed_json import masked
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.paging import id_or_none, page_by_id
-from scheduler_project.lib.web.toasts import complain, say
+from scheduler_project.lib.web.toasts import complain, say, say_and_link
 
 #: What a person decides -> what an operation calls it, and how it is said.
 DECISIONS = {
@@ -120,7 +120,8 @@ def resolve_many(request: MemberRequest) -> HttpResponse:
         return page
     with deed(request.actor, f"dead_letter.{action}") as doing:
         doing.on(start(operation, by=request.user.pk, api_key_id=None))
-    say(request, f"{least}{estimate.count:,} dead letters {done}, one step after the other.")
+    text = f"{least.capitalize()}{estimate.count:,} dead letters {done}, one step after the other."
+    say_and_link(request, text, reverse("operation", args=[*_slugs(request), operation.pk]), "Watch it")
     return back_to(here)
 
 

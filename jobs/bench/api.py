@@ -15,9 +15,10 @@ from typing import Any
 
 import psycopg
 
-from jobs.bench.measures import Figure, Say, fill, make_queue
-from jobs.bench.scratch import Scratch
+from jobs.bench.measures import Say, fill, make_queue
 from orgs.keys import PREFIX_CHARS, hash_key, make_key
+from scheduler_project.lib.figures import Figure
+from scheduler_project.lib.scratch import Scratch
 
 ROUNDS, WARM_UP = 300, 20
 UNLIMITED = {f"APP_RATE_{kind}_PER_MIN": "0" for kind in ("READ", "SUBMIT", "LOGIN")}

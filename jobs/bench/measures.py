@@ -6,13 +6,13 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
 from jobs.bench.ceiling import ceiling
-from jobs.bench.scratch import Scratch
+from scheduler_project.lib.figures import Figure
+from scheduler_project.lib.scratch import Scratch
 
 Say = Callable[[str], None]
 
@@ -38,24 +38,6 @@ BATCH = """
 insert into job_batches (id, project_id, name, total_jobs, completed_jobs, failed_jobs, status, updated_at)
 select gen_random_uuid(), id, 'bench', 0, 0, 0, 'open', now() from projects returning id
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One figure; with a ``target`` it says whether that was met (at least, or at most where ``is_most``)."""
-
-    name: str
-    value: float
-    unit: str = ""
-    target: float | None = None
-    is_most: bool = False
-
-    @property
-    def is_met(self) -> bool | None:
-        """None without a target."""
-        if self.target is None:
-            return None
-        return self.value <= self.target if self.is_most else self.value >= self.target
 
 
 def prepare(scratch: Scratch) -> None:

@@ -11,6 +11,10 @@ class ProjectFacts:
 
     Attributes:
         webhook_secrets: the keys its webhook calls are signed with, the newest first; never shown.
+        egress_allow: if not empty, the only hosts and networks that calls of its organization reach.
+        egress_deny: hosts and networks that they never reach.
     """
 
     webhook_secrets: tuple[bytes, ...] = field(default=(), repr=False)
+    egress_allow: tuple[str, ...] = ()
+    egress_deny: tuple[str, ...] = ()

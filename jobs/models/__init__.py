@@ -8,6 +8,7 @@ from jobs.models.event_watcher import EventWatcher
 from jobs.models.execution import JobExecution, JobLog
 from jobs.models.job import Job
 from jobs.models.operation import Operation
+from jobs.models.proof_result import ProofResult
 from jobs.models.remote import WorkerClaim
 from jobs.models.scheduled_job import ScheduledJob, ScheduleFire
 from jobs.models.statistics import WHOLE_PROJECT, JobStat, JobStatDelta, QueueStat
@@ -27,6 +28,7 @@ __all__ = [
     "JobStatDelta",
     "LeaderTerm",
     "Operation",
+    "ProofResult",
     "QueueStat",
     "ScheduleFire",
     "ScheduledJob",

@@ -30,7 +30,10 @@ class JobDependency(models.Model):
     class Meta:
         db_table = "job_dependencies"
         verbose_name_plural = "job dependencies"
-        indexes = [models.Index(fields=["depends_on_job"], name="dependencies_of_parent")]
+        indexes = [
+            models.Index(fields=["depends_on_job"], name="dependencies_of_parent"),
+            models.Index(fields=["project", "-job"], name="dependencies_of_project"),
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=~models.Q(job=models.F("depends_on_job")), name="job_dependencies_not_on_itself"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -28,15 +28,21 @@ def get_batch(actor: Actor, batch_id: UUID, *, needs: Role) -> JobBatch:
 
 def progress_each(batches: Sequence[JobBatch]) -> dict[UUID, Progress]:
     """The progress of each with those inside it, in two statements; of ended ones what was true at their end."""
-    running = {batch.pk: batch.pk for batch in batches if batch.ended_at is None}
-    children = JobBatch.objects.filter(parent_id__in=list(running)) if running else JobBatch.objects.none()
-    running.update({id_: parent_id for id_, parent_id in children.values_list("id", "parent_id") if parent_id})
-    counts: dict[UUID, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    jobs = Job.objects.filter(batch_id__in=list(running)).order_by() if running else Job.objects.none()
+    inside = {batch.pk: [batch.pk] for batch in batches if batch.ended_at is None}
+    children = JobBatch.objects.filter(parent_id__in=list(inside)) if inside else JobBatch.objects.none()
+    for id_, parent_id in children.values_list("id", "parent_id"):
+        if parent_id:
+            inside[parent_id].append(id_)
+    ids = {id_ for all_ids in inside.values() for id_ in all_ids}
+    counts: dict[UUID, Counter[str]] = defaultdict(Counter)
+    jobs = Job.objects.filter(batch_id__in=ids).order_by() if ids else Job.objects.none()
     for batch_id, status, n in jobs.values_list("batch_id", "status").annotate(n=Count("id")):
         if batch_id is not None:
-            counts[running[batch_id]][status] += n
-    return {batch.pk: _ended(batch) if batch.ended_at else _counted(counts[batch.pk]) for batch in batches}
+            counts[batch_id][status] += n
+    return {
+        batch.pk: _ended(batch) if batch.ended_at else _counted(sum((counts[i] for i in inside[batch.pk]), Counter()))
+        for batch in batches
+    }
 
 
 def _ended(batch: JobBatch) -> Progress:
@@ -44,7 +50,7 @@ def _ended(batch: JobBatch) -> Progress:
     return Progress(batch.total_jobs, batch.completed_jobs, batch.failed_jobs, cancelled)
 
 
-def _counted(counts: dict[str, int]) -> Progress:
+def _counted(counts: Counter[str]) -> Progress:
     return Progress(
         total=sum(counts.values()),
         completed=counts[JobStatus.COMPLETED],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobs.handlers.facts import ProjectFacts
+from orgs.egress import egress_of_project
 from orgs.webhook_secrets import signing_keys
 
 
@@ -10,6 +11,8 @@ def facts_of_project(project_id: str) -> ProjectFacts:
     """Read the facts of a project.
 
     Raises:
+        NotFound: there is no such project.
         Sealed: one of its secrets can not be opened with the keys of this installation.
     """
-    return ProjectFacts(webhook_secrets=signing_keys(project_id))
+    allow, deny = egress_of_project(project_id)
+    return ProjectFacts(signing_keys(project_id), tuple(allow), tuple(deny))

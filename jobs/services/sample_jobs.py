@@ -13,6 +13,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db.models.functions import Now
+
 from jobs.decisions import EXHAUSTED
 from jobs.models import Job, JobBatch, ScheduledJob
 from jobs.services.sample_writer import WORKER_ID, Attempt, Writer, sample_id
@@ -147,5 +149,11 @@ def _batches(places: Places) -> None:
         ("Customer import", places.default, 500, 488, 12, JobBatch.Status.FAILED),
         ("Schema migration", places.background, 50, 20, 0, JobBatch.Status.CANCELLED),
     ):
-        counts = {"total_jobs": total, "completed_jobs": completed, "failed_jobs": failed, "status": status}
+        counts: dict[str, Any] = {
+            "total_jobs": total,
+            "completed_jobs": completed,
+            "failed_jobs": failed,
+            "status": status,
+        }
+        counts |= {"ended_at": Now()}
         JobBatch.objects.get_or_create(project_id=queue.project_id, name=name, defaults=counts)

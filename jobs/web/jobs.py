@@ -24,7 +24,7 @@ from scheduler_project.lib.errors import DomainError
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.paging import id_or_none, size_of
-from scheduler_project.lib.web.toasts import complain, say
+from scheduler_project.lib.web.toasts import complain, say_and_link
 
 MOST_QUEUES, MOST_SELECTED, MOST_SAMPLES = 1_000, 500, 3
 WINDOWS = {"1h": 3_600, "24h": 86_400, "7d": 7 * 86_400, "all": None}
@@ -115,7 +115,9 @@ def act(request: MemberRequest) -> HttpResponse:
         return page
     with deed(request.actor, f"job.{action}_many") as doing:
         doing.on(start(operation, by=request.user.pk, api_key_id=None))
-    say(request, f"{least.capitalize()}{estimate.count:,} jobs {done}, one step after the other.")
+    text = f"{least.capitalize()}{estimate.count:,} jobs {done}, one step after the other."
+    watch = reverse("operation", args=[request.organization.slug, request.project.slug, operation.pk])
+    say_and_link(request, text, watch, "Watch it")
     return back_to(here)
 
 

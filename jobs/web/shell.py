@@ -40,10 +40,15 @@ PAGES = (
     ("dead_letter", "Dead letter", "x", "dead"),
     ("scheduled_jobs", "Schedules", "s", "schedules"),
     ("retry_policies", "Retry policies", "p", ""),
+    ("circuit_breakers", "Circuit breakers", "c", ""),
     ("operations", "Operations", "o", ""),
+    ("proofs", "Proofs", "f", ""),
     ("audit_log", "Audit log", "a", ""),
     ("settings", "Settings", ",", ""),
 )
+
+#: Pages that not every member may open.
+NEEDS = {"audit_log": Role.ADMIN}
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
@@ -76,6 +81,8 @@ def navigation(request: HttpRequest) -> list[Item]:
     slugs = [project.organization.slug, project.slug]
     items = []
     for name, label, key, counted in PAGES:
+        if not may(request, NEEDS.get(name, Role.VIEWER)):
+            continue
         try:
             items.append(Item(name, label, key, counts.get(counted), reverse(name, args=slugs)))
         except NoReverseMatch:

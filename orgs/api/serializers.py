@@ -6,9 +6,15 @@ from typing import Any
 
 from rest_framework import serializers
 
+from orgs.models import MAX_EGRESS_ENTRIES
 from orgs.services import MAX_NAME_CHARS, MAX_SLUG_CHARS
+from scheduler_project.lib.egress import MAX_HOST_CHARS
 from scheduler_project.lib.rest.fields import Id, Input, Text
 from scheduler_project.lib.rest.paging import PageQuery
+
+
+def _entries(**options: Any) -> serializers.ListField:
+    return serializers.ListField(child=Text(max_length=MAX_HOST_CHARS), max_length=MAX_EGRESS_ENTRIES, **options)
 
 
 class OrganizationInput(Input):
@@ -30,6 +36,16 @@ class OrganizationOutput(serializers.Serializer[Any]):
     slug = serializers.CharField()
     role = serializers.CharField(source="actor_role", default="owner")  # whoever has just made it owns it
     created_at = serializers.DateTimeField()
+
+
+class EgressPatch(Input):
+    egress_allow = _entries(required=False)
+    egress_deny = _entries(required=False)
+
+
+class OrganizationDetail(OrganizationOutput):
+    egress_allow = _entries()
+    egress_deny = _entries()
 
 
 class ProjectOutput(serializers.Serializer[Any]):

@@ -7,6 +7,7 @@ from orgs.api import audit, keys, members, tickets, views, webhook_secrets
 app_name = "orgs_api"
 urlpatterns = [
     path("organizations", views.OrganizationsView.as_view(), name="organizations"),
+    path("organizations/<uuid:org_id>", views.OrganizationView.as_view(), name="organization"),
     path("organizations/<uuid:org_id>/members", members.MembersView.as_view(), name="members"),
     path("organizations/<uuid:org_id>/members/<uuid:member_id>", members.MemberView.as_view(), name="member"),
     path("audit", audit.AuditView.as_view(), name="audit"),

@@ -10,7 +10,9 @@ from rest_framework.response import Response
 from jobs.services.closing import delete_project
 from orgs.access import get_organization, get_project
 from orgs.api.serializers import (
+    EgressPatch,
     NewProjectOutput,
+    OrganizationDetail,
     OrganizationInput,
     OrganizationOutput,
     ProjectInput,
@@ -19,12 +21,13 @@ from orgs.api.serializers import (
 )
 from orgs.audit import deed
 from orgs.authentication import person_of
+from orgs.egress import change_egress
 from orgs.models import Role
 from orgs.selectors import list_organizations, list_projects
 from orgs.services import create_organization, create_project
 from scheduler_project.lib.rest.describe import describe, page_of
 from scheduler_project.lib.rest.paging import PageQuery
-from scheduler_project.lib.rest.views import ApiView, read_body, read_page
+from scheduler_project.lib.rest.views import ApiView, read_body, read_page, read_patch
 
 
 class OrganizationsView(ApiView):
@@ -42,6 +45,20 @@ class OrganizationsView(ApiView):
         person, (_, window) = person_of(request), read_page(request)
         rows = window.read(list_organizations(person.user_id))
         return Response(window.page(rows, OrganizationOutput().to_representation))
+
+
+class OrganizationView(ApiView):
+    @describe({200: OrganizationDetail})
+    def get(self, request: Request, org_id: UUID) -> Response:
+        return Response(OrganizationDetail(get_organization(person_of(request), org_id, needs=Role.ADMIN)).data)
+
+    @describe({200: OrganizationDetail}, body=EgressPatch)
+    def patch(self, request: Request, org_id: UUID) -> Response:
+        person, fields = person_of(request), read_patch(request, EgressPatch)
+        organization = get_organization(person, org_id, needs=Role.ADMIN)
+        with deed(person, "organization.change_egress", organization):
+            change_egress(organization, **fields)
+        return Response(OrganizationDetail(organization).data)
 
 
 class ProjectsView(ApiView):

@@ -28,7 +28,7 @@ from scheduler_project.lib.web.confirm import Question, unless_confirmed
 from scheduler_project.lib.web.history import charts_of
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.paging import page_by_id
-from scheduler_project.lib.web.toasts import complain, say
+from scheduler_project.lib.web.toasts import complain, say, say_and_link
 from scheduler_project.lib.web.viewer import zone_of
 
 MOST_AUDIT = 10
@@ -149,7 +149,8 @@ def purge(request: MemberRequest, queue_id: UUID) -> HttpResponse:
         for operation, estimate in prepared:
             start(operation, by=request.user.pk, api_key_id=None)
             doing.says(**{operation.filter["status"]: estimate.count})
-    say(request, f"{found.name} is being purged; the scheduler cancels what waits.")
+    watch = reverse("operations", args=_slugs(request)) + "?show=unended"
+    say_and_link(request, f"{found.name} is being purged; the scheduler cancels what waits.", watch, "Watch it")
     return back_to(_path(request, queue_id))
 
 

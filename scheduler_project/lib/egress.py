@@ -7,6 +7,7 @@ an IPv6 address (mapped, 6to4, Teredo, NAT64), and metadata services that have p
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,10 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 _NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
 _COMPATIBLE = IPv6Network("::/96")
 _METADATA = frozenset({IPv4Address("168.63.129.16")})  # public by its number, the host of the machine in truth
+MAX_HOST_CHARS = 253
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_HOST = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*", re.ASCII)
+_NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)", re.ASCII)
 
 
 class EgressDenied(Exception):
@@ -76,16 +81,31 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Deny wins; ``allow`` opens what is closed by its kind."""
+    """Deny wins; ``allow`` opens what is closed by its kind; where there is an ``only``, nothing else is reached."""
 
     allow: Rules = Rules()
     deny: Rules = Rules()
+    only: Rules | None = None
+
+    def narrowed(self, only: Iterable[str], deny: Iterable[str]) -> Policy:
+        """This policy as a tenant narrows it: it can close, and never open what is closed here.
+
+        Args:
+            only: if not empty, targets that match none of these are closed.
+            deny: closed as well.
+
+        Raises:
+            ValueError: an entry that is neither a host, a pattern nor a network.
+        """
+        listed, closed = Rules.of(only), Rules.of(deny)
+        never = Rules(self.deny.networks + closed.networks, self.deny.hosts + closed.hosts)
+        return Policy(self.allow, never, None if listed == Rules() else listed)
 
     def permits(self, host: str, text: str) -> bool:
         """May this host be reached at this address?"""
         address = ip_address(text.partition("%")[0])
         host = _plain(host)
-        if self.deny.has(host, address):
+        if self.deny.has(host, address) or not (self.only is None or self.only.has(host, address)):
             return False
         return self.allow.has(host, address) or all(_is_public(one) for one in _faces(address))
 
@@ -105,6 +125,34 @@ class Policy:
         if not all(self.permits(host, text) for text in found):
             raise EgressDenied
         return found
+
+
+def read_entry(text: str) -> str:
+    """One entry of a tenant's list, in the form it is kept in: a host, ``*.`` and a host, an address or a network.
+
+    Raises:
+        ValueError: says what is wrong with it.
+    """
+    entry = text.strip().lower()
+    if "/" in entry or ":" in entry:
+        try:
+            if "%" in entry:
+                raise ValueError("a zone")
+            return str(ip_network(entry))
+        except ValueError as error:
+            raise ValueError(f"is no network: {error}" if "host bits" in str(error) else "is no network") from None
+    host = entry.rstrip(".")
+    if not host.isascii():
+        raise ValueError("must be written in ASCII, as xn--…")
+    if len(host) > MAX_HOST_CHARS or not _HOST.fullmatch(host):
+        raise ValueError("is no host name, pattern such as *.example.com, address or network such as 203.0.113.0/24")
+    if not _NUMBER.fullmatch(host.rpartition(".")[2]):
+        return host
+    # A host that ends in a number is an address, in whatever way it is written; only the usual one is compared.
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        raise ValueError("is no address; write it as four decimal numbers, such as 203.0.113.7") from None
 
 
 async def system_resolver(host: str, port: int) -> list[str]:

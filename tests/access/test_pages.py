@@ -9,14 +9,22 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver
 
 from dlq.models import DeadLetter
-from jobs.models import Worker
+from jobs.models import CircuitBreaker, Worker
+from jobs.services.batches import create_batch
+from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.schedules import create_schedule
+from orgs.models import Role
+from orgs.services import create_api_key
+from orgs.webhook_secrets import create_secret
+from queues.models import RetryPolicy
 from scheduler_project.urls import project_pages
 from tests.factories import job_in
+from tests.personas import make_member
 
 WHO = ("anonymous", "stranger", "viewer", "member", "manager", "owner")
 READ = "302 404 200 200 200 200"
 MEMBER_DOES = "302 404 403 302 302 302"
+MEMBER_PAGE = "302 404 403 200 200 200"
 ADMIN_PAGE = "302 404 403 403 200 200"
 ADMIN_DOES = "302 404 403 403 302 302"
 #: Below /p/<org>/<project>/. An action that asks for a confirmation answers 200 with the question.
@@ -33,9 +41,17 @@ WALK = {
     ("POST", "queues/<queue_id>/resume"): ADMIN_DOES,
     ("POST", "queues/<queue_id>/purge"): ADMIN_PAGE,
     ("POST", "queues/<queue_id>/delete"): ADMIN_PAGE,
+    ("GET", "retry-policies"): READ,
+    ("GET", "retry-policies/new"): ADMIN_PAGE,
+    ("POST", "retry-policies/new"): "302 404 403 403 422 422",
+    ("POST", "retry-policies/preview"): READ,
+    ("GET", "retry-policies/<policy_id>"): READ,
+    ("GET", "retry-policies/<policy_id>/edit"): ADMIN_PAGE,
+    ("POST", "retry-policies/<policy_id>/edit"): "302 404 403 403 422 422",
+    ("POST", "retry-policies/<policy_id>/delete"): ADMIN_PAGE,
     ("GET", "jobs"): READ,
     ("POST", "jobs/act"): MEMBER_DOES,
-    ("GET", "jobs/new"): "302 404 403 200 200 200",
+    ("GET", "jobs/new"): MEMBER_PAGE,
     ("POST", "jobs/new"): MEMBER_DOES,
     ("GET", "jobs/<job_id>"): READ,
     ("POST", "jobs/<job_id>/cancel"): MEMBER_DOES,
@@ -60,7 +76,38 @@ WALK = {
     ("POST", "scheduled-jobs/<schedule_id>/backfill"): ADMIN_DOES,
     ("POST", "scheduled-jobs/<schedule_id>/delete"): ADMIN_PAGE,
     ("GET", "workers"): READ,
+    ("GET", "proofs"): READ,
     ("POST", "workers/<worker_id>/drain"): ADMIN_PAGE,
+    ("GET", "workflows"): READ,
+    ("GET", "workflows/<job_id>"): READ,
+    ("POST", "workflows/<job_id>/cancel"): MEMBER_PAGE,
+    ("POST", "workflows/<job_id>/retry"): MEMBER_PAGE,
+    ("GET", "batches"): READ,
+    ("GET", "batches/<batch_id>"): READ,
+    ("POST", "batches/<batch_id>/close"): MEMBER_PAGE,
+    ("POST", "batches/<batch_id>/cancel"): MEMBER_PAGE,
+    ("GET", "circuit-breakers"): READ,
+    ("POST", "circuit-breakers/<breaker_id>/reset"): ADMIN_PAGE,
+    ("GET", "audit-log"): ADMIN_PAGE,
+    ("GET", "settings"): READ,
+    ("POST", "settings/edit"): "302 404 403 403 422 422",
+    ("POST", "settings/projects/new"): "302 404 403 403 422 422",
+    ("POST", "settings/delete"): ADMIN_PAGE,
+    ("GET", "settings/members"): READ,
+    ("POST", "settings/members/add"): "302 404 403 403 403 422",
+    ("POST", "settings/members/<member_id>/role"): "302 404 403 403 403 302",
+    ("POST", "settings/members/<member_id>/remove"): "302 404 403 403 403 200",
+    ("GET", "settings/api-keys"): ADMIN_PAGE,
+    ("POST", "settings/api-keys/new"): "302 404 403 403 422 422",
+    ("POST", "settings/api-keys/<key_id>/rotate"): ADMIN_DOES,
+    ("POST", "settings/api-keys/<key_id>/revoke"): ADMIN_PAGE,
+    ("GET", "settings/webhook-secrets"): ADMIN_PAGE,
+    ("POST", "settings/webhook-secrets/new"): "302 404 403 403 201 201",
+    ("POST", "settings/webhook-secrets/<secret_id>/rotate"): ADMIN_DOES,
+    ("POST", "settings/webhook-secrets/<secret_id>/revoke"): ADMIN_PAGE,
+    ("GET", "operations"): READ,
+    ("GET", "operations/<operation_id>"): READ,
+    ("POST", "operations/<operation_id>/abort"): MEMBER_PAGE,
 }
 BODIES: dict[str, dict[str, Any]] = {
     "queues/new": {"name": "fresh", "priority": "0", "visibility_timeout_secs": "60"},
@@ -78,7 +125,15 @@ def things(queue):
     dead = job_in("dead_letter", queue).job
     schedule = create_schedule(queue, name="nightly", cron_expression="0 3 * * *", job_type="noop")
     worker = Worker.objects.create(project=queue.project, hostname="far", pid=1, version="1", max_concurrency=1)
+    operation, _ = prepare(queue.project, NewOperation(action="cancel", filter={}))
     return {
+        "operation_id": start(operation, by=None, api_key_id=None).pk,
+        "policy_id": RetryPolicy.objects.create(project=queue.project, name="gentle").pk,
+        "breaker_id": CircuitBreaker.objects.create(project_id=queue.project_id, name="mail").pk,
+        "member_id": make_member(queue.project.organization, Role.VIEWER).memberships.get().pk,
+        "key_id": create_api_key(queue.project, name="k", by=None).row.pk,
+        "secret_id": create_secret(queue.project, by=None).row.pk,
+        "batch_id": create_batch(queue.project_id, "night").pk,
         "queue_id": queue.pk,
         "job_id": dead.pk,
         "letter_id": DeadLetter.objects.get(job=dead).pk,

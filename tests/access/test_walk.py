@@ -47,6 +47,8 @@ WALK = {
     ("POST", "auth/refresh"): PUBLIC_REFUSED,
     ("GET", "organizations"): PERSONS_LIST,
     ("POST", "organizations"): "401 201 201 201 201 201  401 403 403 403 403",
+    ("GET", "organizations/<org_id>"): ADMINS,
+    ("PATCH", "organizations/<org_id>"): ADMINS,
     ("GET", "projects"): PERSONS_LIST,
     ("POST", "projects"): "401 404 403 403 201 201  401 403 403 403 403",
     ("GET", "projects/<project_id>"): "401 404 200 200 200 200  401 403 403 403 403",

@@ -8,7 +8,6 @@ import psycopg
 import pytest
 from django.db import connection
 
-from jobs.bench.scratch import PREFIX
 from tests.processes import Process
 from tests.waiting import wait_until
 
@@ -17,7 +16,7 @@ pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
 def scratch_databases() -> set[str]:
     with psycopg.connect(**connection.get_connection_params()) as session:
-        rows = session.execute("select datname from pg_database where datname like %s", [f"{PREFIX}%"]).fetchall()
+        rows = session.execute("select datname from pg_database where datname like %s", ["punctual_bench_%"]).fetchall()
     return {row[0] for row in rows}
 
 

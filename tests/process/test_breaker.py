@@ -97,7 +97,7 @@ def test_while_the_target_is_down_it_is_hardly_called_and_no_attempt_is_used(
     target.is_up = False
     submit(committed_queue, target, JOBS)
     with workers(4, 2):
-        wait_until(lambda: (found := breaker()) is not None and found.state == "open", timeout_s=30)
+        wait_until(lambda: (found := breaker()) is not None and found.state == "open", timeout_s=90)
         went_down = time.monotonic()
         wait_until(lambda: time.monotonic() - went_down > DOWN_S, timeout_s=DOWN_S + 5)
         calls_while_down = len(target.calls)
@@ -115,16 +115,16 @@ def test_while_the_target_is_down_it_is_hardly_called_and_no_attempt_is_used(
 
 def test_half_open_means_one_request_over_all_workers(committed_queue: Queue, target: Target) -> None:
     target.is_up = False
-    submit(committed_queue, target, 300)
+    submit(committed_queue, target, 500)
     with workers(8, 4):
-        wait_until(lambda: (found := breaker()) is not None and found.state == "open", timeout_s=30)
-        wait_until(lambda: not Job.objects.filter(status__in=["claimed", "running"]).exists(), timeout_s=10)
+        wait_until(lambda: (found := breaker()) is not None and found.state == "open", timeout_s=90)
+        wait_until(lambda: not Job.objects.filter(status__in=["claimed", "running"]).exists(), timeout_s=60)
         before, target.most, target.slow_s = len(target.calls), 0, 1.0
-        wait_until(lambda: len(target.calls) >= before + 2, timeout_s=30)
+        wait_until(lambda: len(target.calls) > before + 1, timeout_s=60)
 
         assert target.most == 1  # of two probes in a row, each alone
         target.is_up, target.slow_s = True, 0.0
-        wait_until(lambda: Job.objects.filter(status="completed").count() == 300, timeout_s=60)
+        wait_until(lambda: Job.objects.filter(status="completed").count() == 500, timeout_s=60)
     found = breaker()
     assert found is not None
     assert (found.state, found.allowance) == ("closed", None)

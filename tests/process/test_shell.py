@@ -12,9 +12,12 @@ from django.db import connection
 
 from jobs.lifecycle.cancel import cancel_job
 from jobs.models import Job, JobExecution
+from jobs.services.firing import fire_one
+from jobs.services.schedules import create_schedule
 from queues.models import Queue
+from scheduler_project.lib.sql import database_now
 from tests.factories import make_job, reload, status_of
-from tests.processes import Process, worker
+from tests.processes import worker
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -36,6 +39,7 @@ def pids_in(folder: Path, count: int) -> list[int]:
             if file.exists() and file.read_text().count("\n") == count
             else []
         ),
+        timeout_s=60,
         what="the command has started",
     )
 
@@ -59,12 +63,6 @@ def log_lines(job: Job) -> list[str]:
         return [message for (message,) in cursor.fetchall()]
 
 
-def memory_of(process: Process) -> int:
-    """Bytes that a process holds in memory."""
-    [line] = [x for x in Path(f"/proc/{process.pid}/status").read_text().splitlines() if x.startswith("VmRSS:")]
-    return int(line.split()[1]) * 1024
-
-
 TREE = "sleep 300 & echo $! >> pids; sleep 300 & echo $! >> pids; echo $$ >> pids; wait"
 
 
@@ -74,7 +72,22 @@ def test_timeout_kills_the_tree(committed_queue: Queue, tmp_path: Path) -> None:
         pids = pids_in(tmp_path, 3)
         wait_until(lambda: status_of(job) == "dead_letter", timeout_s=10)
     assert "timeout: the command did not end within 2 s" in str(reload(job).error_message)
+    attempt = JobExecution.objects.get(job=job)
+    assert attempt.started_at is not None
+    assert 2 <= (attempt.finished_at - attempt.started_at).total_seconds() < 5
     assert not any(map(is_alive, pids))
+
+
+def test_the_tree_is_asked_before_it_is_killed(committed_queue: Queue, tmp_path: Path) -> None:
+    script = "trap 'date +%s%N > asked' TERM; echo $$ >> pids; while :; do sleep 0.1; done"
+    with worker(env=ALLOWED):
+        job = command(committed_queue, "sh", "-c", script, timeout_s=1, cwd=str(tmp_path))
+        pids = pids_in(tmp_path, 1)
+        wait_until(lambda: status_of(job) == "dead_letter", timeout_s=30)
+    assert not is_alive(pids[0]), "it did not heed SIGTERM"
+    attempt = JobExecution.objects.get(job=job)
+    asked_at = int((tmp_path / "asked").read_text()) / 1e9
+    assert attempt.finished_at.timestamp() - asked_at > 1, "a pause lies between asking and killing"
 
 
 def test_cancel_kills_the_tree(committed_queue: Queue, tmp_path: Path) -> None:
@@ -123,11 +136,11 @@ def test_flood_fills_neither_memory_nor_rows(committed_queue: Queue, argv: list[
     with worker(env=ALLOWED) as process:
         warm = command(committed_queue, "echo", "warm")
         wait_until(lambda: status_of(warm) == "completed")
-        before = most = memory_of(process)
+        before = most = process.memory()
         script = '"$@"; echo "the end"'  # timeout itself ends with 124
         job = command(committed_queue, "sh", "-c", script, "sh", *argv)
         while status_of(job) in ("queued", "claimed", "running"):
-            most = max(most, memory_of(process))
+            most = max(most, process.memory())
         result = result_of(job)
     assert most - before < 50 * MIB, f"grew by {(most - before) / MIB:.0f} MiB"
     assert result["output_bytes"] > at_least
@@ -146,7 +159,13 @@ def test_nothing_in_the_arguments_reaches_a_shell(committed_queue: Queue, tmp_pa
         job = command(committed_queue, "echo", text, cwd=str(tmp_path))
         wait_until(lambda: status_of(job) == "completed")
         wait_until(lambda: log_lines(job) == [text])
-    assert result_of(job)["output"] == text + "\n"
+        template = {"argv": ["echo", text], "cwd": str(tmp_path)}
+        schedule = create_schedule(
+            committed_queue, name="s", cron_expression="0 0 1 1 *", job_type="shell.command", payload_template=template
+        )
+        fired = Job.objects.get(pk=fire_one(schedule, database_now()))
+        wait_until(lambda: status_of(fired) == "completed")
+    assert result_of(job)["output"] == result_of(fired)["output"] == text + "\n"
     assert list(tmp_path.iterdir()) == []
 
 

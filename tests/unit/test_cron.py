@@ -16,7 +16,7 @@ import pytest
 
 from jobs.cron import CronError, fires, next_fire, parse, zone_of
 from jobs.cron_notes import preview, warnings
-from tests.slow_cron import clock_changes, random_expression, slow_fires
+from jobs.prove.slow_cron import clock_changes, random_expression, slow_fires
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent.parent / "cases" / "cron.json").read_text())
 

@@ -12,7 +12,6 @@ from jobs.handlers.base import Permanent, RetryAfter
 from jobs.handlers.facts import ProjectFacts
 from jobs.handlers.webhook.handler import WebhookFailed, read_retry_after, send
 from jobs.handlers.webhook.payload import BadPayload, check_payload
-from jobs.handlers.webhook.transport import new_client
 from scheduler_project.lib.egress import Policy, Rules
 from tests.factories import make_job
 
@@ -59,13 +58,12 @@ def _call(
         port = server.sockets[0].getsockname()[1]
         allowed = policy or Policy(allow=Rules.of(["127.0.0.1"]))
         payload = {"url": f"http://{host}:{port}/", "timeout_s": 5, **fields}
-        async with new_client(allowed, loopback) as client:
-            try:
-                return await send(ctx, check_payload(payload), client)
-            except Exception as error:  # noqa: BLE001 - the outcome is what the tests look at
-                return error
-            finally:
-                server.close()
+        try:
+            return await send(ctx, check_payload(payload), allowed, loopback)
+        except Exception as error:  # noqa: BLE001 - the outcome is what the tests look at
+            return error
+        finally:
+            server.close()
 
     return asyncio.run(main()), seen
 

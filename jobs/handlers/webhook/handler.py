@@ -10,6 +10,7 @@ import time
 from typing import Any, NoReturn
 
 import httpx
+from django.conf import settings
 
 from jobs.handlers.base import JobContext, Permanent, RetryAfter
 from jobs.handlers.facts import ProjectFacts
@@ -17,7 +18,8 @@ from jobs.handlers.registry import handler
 from jobs.handlers.webhook.payload import BadPayload, Call, check_payload
 from jobs.handlers.webhook.signature import signed_headers
 from jobs.handlers.webhook.submission import check_submission, target_of
-from jobs.handlers.webhook.transport import DnsFailed, EgressDenied, shared_client
+from jobs.handlers.webhook.transport import new_client
+from scheduler_project.lib.egress import DnsFailed, EgressDenied, Policy, Resolver, system_resolver
 from scheduler_project.lib.secretbox import Sealed
 
 MAX_KEPT_BYTES, MAX_KEPT_HEADERS, MAX_KEPT_HEADER_CHARS = 65_536, 50, 1_000
@@ -39,11 +41,16 @@ async def webhook(ctx: JobContext) -> dict[str, Any]:
         call = check_payload(ctx.payload)
     except BadPayload as error:
         raise Permanent(f"bad_payload: {error}") from None
-    return await send(ctx, call, shared_client())
+    return await send(ctx, call, settings.EGRESS_POLICY)
 
 
-async def send(ctx: JobContext, call: Call, client: httpx.AsyncClient) -> dict[str, Any]:
+async def send(
+    ctx: JobContext, call: Call, policy: Policy, resolver: Resolver = system_resolver, tls: ssl.SSLContext | None = None
+) -> dict[str, Any]:
     """One attempt.
+
+    Args:
+        policy: of the installation; the organization of the job may narrow it.
 
     Raises:
         Permanent: another attempt would end alike.
@@ -52,7 +59,9 @@ async def send(ctx: JobContext, call: Call, client: httpx.AsyncClient) -> dict[s
     """
     try:
         async with asyncio.timeout(call.timeout_s):
-            return await _exchange(ctx, call, client)
+            facts = await asyncio.to_thread(ctx.project_facts)
+            async with new_client(_narrowed(policy, facts), resolver, tls) as client:
+                return await _exchange(ctx, call, facts, client)
     except TimeoutError:
         raise WebhookFailed(f"timeout: no complete answer within {call.timeout_s:g} s") from None
     except EgressDenied as error:
@@ -62,7 +71,7 @@ async def send(ctx: JobContext, call: Call, client: httpx.AsyncClient) -> dict[s
         raise WebhookFailed("signing_failed: the project's signing secret can not be opened") from None
     except DnsFailed as error:
         raise WebhookFailed(str(error)) from None
-    except httpx.ConnectError as error:
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         kind = "tls_failed" if isinstance(error.__context__, ssl.SSLError) or "SSL" in str(error) else "connect_failed"
         raise WebhookFailed(f"{kind}: no connection to the target") from None
     except httpx.RemoteProtocolError:
@@ -71,8 +80,14 @@ async def send(ctx: JobContext, call: Call, client: httpx.AsyncClient) -> dict[s
         raise WebhookFailed(f"connection_lost: {type(error).__name__}") from None
 
 
-async def _exchange(ctx: JobContext, call: Call, client: httpx.AsyncClient) -> dict[str, Any]:
-    facts = await asyncio.to_thread(ctx.project_facts)
+def _narrowed(policy: Policy, facts: ProjectFacts) -> Policy:
+    try:
+        return policy.narrowed(facts.egress_allow, facts.egress_deny)
+    except ValueError:  # written past our checks; nothing is reached rather than too much
+        raise WebhookFailed("egress_unreadable: a list of the organization holds what is no host or network") from None
+
+
+async def _exchange(ctx: JobContext, call: Call, facts: ProjectFacts, client: httpx.AsyncClient) -> dict[str, Any]:
     headers = {**call.headers, **_our_headers(ctx), **_delivery_headers(ctx, call, facts)}
     request = httpx.Request(call.method, call.url, headers=headers, content=call.body)
     began = time.monotonic()
@@ -81,7 +96,6 @@ async def _exchange(ctx: JobContext, call: Call, client: httpx.AsyncClient) -> d
         _judge(call, response)
         body, is_cut = await _read(response)
     finally:
-        client.cookies.clear()
         await response.aclose()
     return {
         "status": response.status_code,

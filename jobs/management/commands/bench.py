@@ -13,7 +13,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jobs.bench import measures
 from jobs.bench.api import api
 from jobs.bench.live import live
-from jobs.bench.scratch import scratch_database
+from scheduler_project.lib.figures import Figure, lines_of
+from scheduler_project.lib.scratch import scratch_database
 
 #: name -> (measure, jobs at full size)
 MEASURES = {
@@ -42,28 +43,23 @@ class Command(BaseCommand):
         if settings.EMBEDDED is not None:
             settings.EMBEDDED.ensure().create_database(settings.DATABASES["default"]["NAME"])
         names = list(MEASURES) if options["measure"] == "all" else [options["measure"]]
-        found: dict[str, list[measures.Figure]] = {}
+        found: dict[str, list[Figure]] = {}
         for name in names:
             measure, jobs = MEASURES[name]
             self.stderr.write(f"{name}: making a scratch database")
-            with scratch_database() as scratch:
+            with scratch_database("bench") as scratch:
                 measures.prepare(scratch)
                 found[name] = measure(scratch, jobs=options["jobs"] or jobs, say=self.stderr.write)
         self.stdout.write(self._as_json(found) if options["json"] else self._as_table(found))
 
-    def _as_table(self, found: dict[str, list[measures.Figure]]) -> str:
+    def _as_table(self, found: dict[str, list[Figure]]) -> str:
         lines = []
         for name, figures in found.items():
             lines.append(f"\n{name}")
-            for figure in figures:
-                value = f"{figure.value:,.2f}" if figure.value < 100 else f"{figure.value:,.0f}"
-                line = f"  {figure.name:<26}{value:>12} {figure.unit}"
-                if figure.target is not None:
-                    line = f"{line:<50} {'met' if figure.is_met else 'MISSED'} (target {figure.target:g})"
-                lines.append(line.rstrip())
+            lines += lines_of(figures)
         return "\n".join(lines)
 
-    def _as_json(self, found: dict[str, list[measures.Figure]]) -> str:
+    def _as_json(self, found: dict[str, list[Figure]]) -> str:
         figures = [figure for several in found.values() for figure in several]
         targets = [
             {"name": f.name, "value": round(f.value, 4), "target": f.target, "met": f.is_met}

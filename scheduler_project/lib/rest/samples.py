@@ -15,6 +15,8 @@ _BY_NAME: dict[str, Any] = {
     "attempt": 1,
     "code": "queue_paused",
     "cron_expression": "0 3 * * *",
+    "egress_allow": "*.example.com",
+    "egress_deny": "203.0.113.0/24",
     "email": "ada@example.com",
     "error_message": None,
     "error_stack": None,

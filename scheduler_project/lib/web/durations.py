@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def duration(seconds: float | None) -> str:
     """850 ms, 12.4 s, 3 m 12 s, 2 h 05 m, 4 d 3 h; never negative."""
@@ -18,6 +20,11 @@ def duration(seconds: float | None) -> str:
     if whole < 86_400:
         return f"{whole // 3_600} h {whole % 3_600 // 60:02d} m"
     return f"{whole // 86_400} d {whole % 86_400 // 3_600} h"
+
+
+def exact(seconds: float) -> str:
+    """A duration that somebody chose, without zeros that say nothing: 10 s, 1 m, 1 h."""
+    return re.sub(r"\.0(?= s)| 00? [smh]$", "", duration(seconds))
 
 
 def number(value: float | None) -> str:

@@ -86,6 +86,12 @@ def duration(value: float | timedelta | None) -> str:
 
 
 @register.filter
+def exact(value: float) -> str:
+    """Seconds that somebody chose."""
+    return durations.exact(value)
+
+
+@register.filter
 def number(value: float | None) -> str:
     """With thousands apart."""
     return durations.number(value)
@@ -133,6 +139,12 @@ def undo_of(message: Message) -> dict[str, Any] | None:
         return dict(json.loads(message.extra_tags or "null") or {}) or None
     except ValueError:
         return None
+
+
+@register.filter
+def short(value: object) -> str:
+    """The end of an id: ids made at one time begin alike."""
+    return str(value)[-8:]
 
 
 @register.filter

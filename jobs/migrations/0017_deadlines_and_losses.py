@@ -23,7 +23,7 @@ $body$
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0014_timeout'),
+        ('jobs', '0016_proof_results'),
         ('orgs', '0005_webhook_secrets'),
         ('queues', '0003_key_limits'),
     ]

@@ -1,0 +1,1 @@
+"""What deploy/ holds: the alerts, the dashboards, the containers."""

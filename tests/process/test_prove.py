@@ -1,0 +1,144 @@
+"""The proofs: each holds at a small size, and each fails when its guard is taken away.
+
+That they hold at their quick sizes is a step of its own in .ci/run. By environment: PROVE=claim,crash tries some only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from jobs.models import ProofResult
+from jobs.prove.registry import PROOFS
+from jobs.prove.runner import prove
+from scheduler_project.lib.scratch import Scratch, scratch_database
+from tests.processes import Process
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
+
+#: Smaller than --quick where that shows the same.
+SMALL = {
+    "claim": {"jobs": 900, "workers": 3},
+    "crash": {"jobs": 150, "kills": 2},
+    "fencing": {"rounds": 1},
+    "shutdown": {"jobs": 60, "deploys": 1},
+    "failover": {"kills": 1},
+    "limits": {"jobs": 120},
+    "cron": {"windows": 60},
+    "misfire": {"schedules": 2},
+    "dag": {"graphs": 8},
+    "batch": {"batches": 4},
+    "latency": {"jobs": 20},
+}
+CHOSEN = [name for name in PROOFS if name in os.environ.get("PROVE", ",".join(PROOFS)).split(",")]
+GUARDS = [(name, guard) for name in CHOSEN for guard in PROOFS[name].breaks]
+
+
+@pytest.fixture(scope="module")
+def base(django_db_setup: None) -> Iterator[Scratch]:
+    """A scratch database that all tests here take copies of."""
+    before = settings.DATABASE_DIRECT
+    settings.DATABASE_DIRECT = {**before, "NAME": connection.settings_dict["NAME"]}
+    try:
+        with scratch_database("prove") as made:
+            yield made
+    finally:
+        settings.DATABASE_DIRECT = before
+
+
+def sizes_of(name: str) -> dict[str, int]:
+    return {size: value.quick for size, value in PROOFS[name].sizes.items()} | SMALL.get(name, {})
+
+
+@pytest.mark.parametrize(("name", "guard"), GUARDS)
+def test_without_its_guard_the_proof_fails(base: Scratch, name: str, guard: str) -> None:
+    found = prove(PROOFS[name], base, sizes_of(name), guard=guard, say=print)
+    if found.is_skipped:
+        pytest.skip(found.reason)
+    print(found)
+    assert not found.is_met
+    assert "broke off" not in found.reason, "it must fail by what it counts, not by an error of its own"
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_the_promise_holds(base: Scratch, name: str) -> None:
+    found = prove(PROOFS[name], base, sizes_of(name), say=print)
+    if found.is_skipped:
+        pytest.skip(found.reason)
+    assert found.is_met, found
+
+
+def scratch_databases() -> set[str]:
+    with psycopg.connect(**connection.get_connection_params()) as session:
+        rows = session.execute("select datname from pg_database where datname like 'punctual_prove_%'").fetchall()
+    return {row[0] for row in rows}
+
+
+def children_of(pid: int) -> set[int]:
+    """The processes of the groups of a process's children."""
+    import psutil
+
+    return {child.pid for child in psutil.Process(pid).children(recursive=True)}
+
+
+def test_the_command_says_what_it_found_and_keeps_it(transactional_db: None) -> None:
+    with Process("prove", "cron", "--quick", "--set", "windows=5", "--json") as command:
+        assert command.wait(200) == 0, command.output()
+        text = command.output()
+        found: dict[str, Any] = json.loads(text[text.index("{\n") :])
+
+    [proof] = found["proofs"]
+    assert (proof["name"], proof["met"], proof["sizes"]["windows"]) == ("cron", True, 5)
+    kept = ProofResult.objects.get()
+    assert (kept.name, kept.verdict) == ("cron", "met")
+    assert kept.command == "manage.py prove cron --quick --set windows=5"
+    assert [figure["name"] for figure in kept.figures] == [figure["name"] for figure in proof["figures"]]
+
+
+def test_a_missed_bar_is_exit_code_1_and_a_broken_run_is_not_kept(transactional_db: None) -> None:
+    with Process("prove", "cron", "--quick", "--set", "windows=60", "--break", "clock_changes") as command:
+        assert command.wait(200) == 1, command.output()
+        assert "missed: cron" in command.output()
+    assert not ProofResult.objects.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_leaves_nothing_behind(transactional_db: None, number: signal.Signals) -> None:
+    import psutil
+
+    before = scratch_databases()
+    with Process("prove", "crash", "--quick") as command:
+        wait_until(lambda: "workers were killed" in command.output(), timeout_s=200)
+        started = children_of(command.pid)
+        assert len(started) >= 4
+        command.send(number)
+
+        assert command.wait(60) == 130, command.output()
+    assert not [pid for pid in started if psutil.pid_exists(pid)]
+    wait_until(lambda: scratch_databases() <= before, timeout_s=60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "Name proofs, or say --all. There are: claim, "),
+        (["nothing"], "There is no proof 'nothing'. There are: claim, "),
+        (["claim", "--all"], "Name proofs, or say --all"),
+        (["claim", "--set", "jobs=many"], "--set jobs=many: a number from 1 to 100,000,000 is needed"),
+        (["claim", "--set", "bogus=1"], "there is no size 'bogus'. There are: jobs, workers"),
+        (["claim", "--break", "bogus"], "--break is for one proof: row_locks"),
+    ],
+)
+def test_bad_arguments_are_exit_code_2_with_what_is_allowed(arguments: list[str], says: str) -> None:
+    with Process("prove", *arguments) as command:
+        assert command.wait(60) == 2
+        assert says in command.output()
