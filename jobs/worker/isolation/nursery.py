@@ -1,10 +1,10 @@
 """The nursery: a process beside a worker that forks the children in which isolated handlers run.
 
 A worker has threads and must not fork. The nursery is what it was before it had any: forked off right after it had
-read the handlers, at no cost. If it dies, another is started by ``exec``, which reads all anew. It has one thread and no
-connection, and forks a child whenever the worker asks. As their parent it kills them without ever hitting a process that
-was given the same number, and says how each ended. When the worker is gone, its end of the pipe closes: then the nursery
-kills all and ends. When the nursery is gone, the kernel kills its children (Linux).
+read the handlers, at no cost. If it dies, another is started by ``exec``, which reads all anew. It has one thread and
+no connection, and forks a child whenever the worker asks. As their parent it kills them without ever hitting a
+process that was given the same number, and says how each ended. When the worker is gone, its end of the pipe closes:
+then the nursery kills all and ends. When the nursery is gone, the kernel kills its children (Linux).
 
 The worker sends lines: {"fork": id} together with the child's end of a socket, {"kill": id}. The answers:
 {"ready": pid}, {"born": id, "pid": pid}, {"refused": id, "error": text}, {"gone": id, "code": exit
