@@ -29,12 +29,14 @@ class ChildSpec:
         arguments: the program and its arguments; no shell.
         environment: added to ours.
         grace_s: seconds from SIGTERM to SIGKILL.
+        hurry: what a second request to stop sends it; a program that gives its work back then wants SIGTERM again.
     """
 
     name: str
     arguments: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     grace_s: float = 10.0
+    hurry: signal.Signals = signal.SIGKILL
 
 
 class Child:
