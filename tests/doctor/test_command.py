@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import subprocess
 import sys
 from typing import Any
@@ -17,10 +18,16 @@ from tests.doctor.conftest import doctor
 from tests.processes import ROOT, Process, database_url, scheduler, worker
 from tests.waiting import wait_until
 
+#: As it should be.
+PRODUCTION = {
+    "APP_ENV": "production", "APP_SECRET_KEY": secrets.token_hex(32), "APP_JWT_SECRET": secrets.token_hex(32),
+    "APP_METRICS_TOKEN": secrets.token_hex(32), "APP_HANDLER_MODULES": "",
+}  # fmt: skip
+
 
 def by_command(*args: str, url: str) -> tuple[int, str]:
     """Run it as people do."""
-    with Process("doctor", *args, url=url, env={"APP_HANDLER_MODULES": ""}) as process:
+    with Process("doctor", *args, url=url, env=PRODUCTION) as process:
         code = process.wait(120)
         return code, process.output()
 
@@ -45,7 +52,9 @@ def test_an_empty_database_in_another_encoding(committed_queue: Queue) -> None:
     name = "test_doctor_ascii"
     with connection.cursor() as cursor:
         cursor.execute(f"drop database if exists {name}")
-        cursor.execute(f"create database {name} encoding 'SQL_ASCII' template template0 lc_collate 'C' lc_ctype 'C'")
+        cursor.execute(
+            f"create database {name} template template0 encoding 'SQL_ASCII' locale_provider libc locale 'C'"
+        )
         try:
             url = database_url().replace(f"/{connection.settings_dict['NAME']}?", f"/{name}?")
             code, said = by_command(url=url)

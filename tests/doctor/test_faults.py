@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -11,7 +12,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models.functions import Now
 
-from jobs.doctor.checks import bloat, clock, database, horizon, server
+from jobs.doctor.checks import bloat, database, horizon, server
 from jobs.models import CircuitBreaker, Job, JobStatDelta, ScheduledJob, Worker
 from jobs.services.schedules import create_schedule
 from orgs.models import WebhookSecret
@@ -20,6 +21,7 @@ from queues.models import Queue
 from scheduler_project.lib.ids import uuid7
 from scheduler_project.lib.pg import connect_direct
 from scheduler_project.lib.sql import database_now
+from tests.doctor.conftest import doctor
 from tests.doctor.pooler import Pooler
 from tests.factories import claim_one, make_job, path_of
 
@@ -72,7 +74,7 @@ def test_a_migration_that_is_missing(names: Names) -> None:
     ("drop", "name"),
     [
         ("drop index jobs_due", "jobs_due"),
-        ("alter table jobs drop constraint jobs_priority_range", "jobs_priority_range"),
+        ("alter table jobs drop constraint jobs_priority", "jobs_priority"),
     ],
 )
 def test_an_index_or_a_constraint_that_was_dropped(names: Names, drop: str, name: str) -> None:
@@ -109,8 +111,8 @@ def test_connections_that_run_out(names: Names, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(("off_s", "level"), [(-5, "warning"), (5, "warning"), (-3_600, "problem"), (90, "problem")])
 def test_a_clock_that_is_wrong(names: Names, monkeypatch: pytest.MonkeyPatch, off_s: int, level: str) -> None:
-    real = clock.time.time
-    monkeypatch.setattr(clock.time, "time", lambda: real() + off_s)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + off_s)
     names("clock", f"{abs(off_s)}.", level)
 
 
@@ -128,6 +130,13 @@ def with_pooler(settings: Any, pooler: Pooler) -> None:
     way = {"HOST": "127.0.0.1", "PORT": str(pooler.port)}
     plain = {"sslmode": "disable", "gssencmode": "disable"}
     settings.DATABASE_DIRECT = {**settings.DATABASE_DIRECT, **way, "OPTIONS": plain}
+
+
+def test_a_session_that_is_direct_is_in_order(db: None) -> None:
+    assert doctor("--only", "listen") == (
+        0,
+        {"problems": 0, "warnings": 0, "findings": [{"check": "listen", "level": "ok", "text": "in order", "do": ""}]},
+    )
 
 
 @pytest.fixture
@@ -271,7 +280,7 @@ def test_zone_data_that_is_missing_or_old(names: Names, monkeypatch: pytest.Monk
 
 def test_a_circuit_that_stays_open(names: Names, project: Any) -> None:
     opened = Now() - timedelta(hours=5)
-    CircuitBreaker.objects.create(project=project, name="http.webhook shop:443", state="open", opened_at=opened)
+    CircuitBreaker.objects.create(project_id=project.pk, name="http.webhook shop:443", state="open", opened_at=opened)
     names("circuits", "the circuit of http.webhook shop:443 is open since", "warning")
 
 
@@ -285,8 +294,6 @@ def test_secrets_whose_key_is_gone(names: Names, project: Any, settings: Any) ->
 
 
 def test_a_check_that_breaks_is_named_and_hides_no_other(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.doctor.conftest import doctor
-
     monkeypatch.setattr("jobs.doctor.checks.leases.database_now", lambda: uuid7() + None)  # type: ignore[operator]
     code, answer = doctor()
     found = {one["check"]: one["text"] for one in answer["findings"]}
