@@ -17,6 +17,7 @@ from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 WIDTHS, SCHEMES = (1440, 820, 390), ("light", "dark")
+LOOKED_AT = ((1440, "light"), (390, "dark"))
 
 
 @pytest.fixture
@@ -40,9 +41,10 @@ def test_every_page_fits_and_is_accessible(committed_queue, organization_owner, 
             for scheme in SCHEMES:
                 page.emulate_media(color_scheme=scheme)
                 assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, width)
-                shoot(page, f"{role.value}/{name}-{width}-{scheme}")
-                # What is not shown to one role is shown to another: each sees one combination, the owner all.
-                if role == Role.OWNER or (width, scheme) == (1440, "light"):
+                if role == Role.OWNER or (width, scheme) in LOOKED_AT:
+                    shoot(page, f"{role.value}/{name}-{width}-{scheme}")
+                # The widest in one scheme and the narrowest in the other: axe takes its time.
+                if (width, scheme) in LOOKED_AT[: 2 if role == Role.OWNER else 1]:
                     check_accessible(page)
     # No page of the navigation was left out.
     assert seen <= {home + path for path in pages.values()}
