@@ -69,8 +69,8 @@ def furnish(queue: Queue, owner: User) -> dict[str, str]:
         "dead-letter": f"dead-letter/{DeadLetter.objects.get(job=dead).pk}", "schedules": "scheduled-jobs",
         "schedule": f"scheduled-jobs/{schedule.pk}", "retry-policies": "retry-policies",
         "retry-policy": f"retry-policies/{policy.pk}", "circuit-breakers": "circuit-breakers",
-        "operations": "operations", "operation": f"operations/{operation.pk}", "proofs": "proofs", "settings": "settings",
-        "members": "settings/members",
+        "operations": "operations", "operation": f"operations/{operation.pk}", "proofs": "proofs",
+        "settings": "settings", "members": "settings/members",
     }  # fmt: skip
 
 
