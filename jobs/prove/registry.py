@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from jobs.prove.proofs import (
     batch,
+    breaker,
     claim,
     crash,
     cron,
     dag,
+    database,
+    egress,
+    exactly_once,
+    explain,
     failover,
+    fairness,
     fencing,
     latency,
     limits,
     misfire,
+    redrive,
+    rot,
     shutdown,
+    tenancy,
 )
 from jobs.prove.stage.proof import Proof
 
@@ -21,6 +30,7 @@ _MODULES = (
     claim,
     crash,
     fencing,
+    exactly_once,
     shutdown,
     failover,
     limits,
@@ -29,6 +39,14 @@ _MODULES = (
     dag,
     batch,
     latency,
+    database,
+    breaker,
+    egress,
+    fairness,
+    rot,
+    explain,
+    tenancy,
+    redrive,
 )
 PROOFS: dict[str, Proof] = {module.PROOF.name: module.PROOF for module in _MODULES}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import selectors
 import signal
 import sys
@@ -18,6 +19,8 @@ from scheduler_project.lib.figures import Figure
 from scheduler_project.lib.scratch import Scratch, copy_of
 
 _LAST_LINES = 15
+_CLEAR_S = 8.0
+_KEPT = {"APP_EMBEDDED_PG_HOME"}
 
 
 @dataclass(slots=True)
@@ -44,18 +47,31 @@ def prove(
     verdict, began = Verdict(proof.name, sizes), time.monotonic()
     with copy_of(base) as scratch:
         arguments = [sys.executable, "-m", "jobs.prove.stage.actor", proof.name, json.dumps(dict(sizes)), guard]
-        child = Child(ChildSpec(proof.name, arguments, {**SMALL_TIMES, "APP_DATABASE_URL": scratch.url, **proof.env}))
+        # None of the installation's own settings: a proof must say the same everywhere.
+        settings = {**SMALL_TIMES, "APP_DATABASE_URL": scratch.url, **proof.env}
+        settings |= {name: value for name, value in os.environ.items() if name in _KEPT}
+        child = Child(ChildSpec(proof.name, arguments, settings, drops="APP_"))
         other: list[str] = []
         child.start()
         try:
             _listen(child, verdict, other, say)
         finally:
-            child.signal(signal.SIGKILL)  # its workers are in its group: none outlives it
+            _end(child)
             other += child.clear_away()
     if not verdict.figures and not verdict.reason:
         verdict.reason = "it broke off: " + " | ".join(other[-_LAST_LINES:])
     verdict.took_s = time.monotonic() - began
     return verdict
+
+
+def _end(child: Child) -> None:
+    """Let the actor clear away what only it knows of; then kill what is left: its workers are in its group."""
+    if child.find_end() is None:
+        child.signal(signal.SIGTERM)
+        deadline = time.monotonic() + _CLEAR_S
+        while child.find_end() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+    child.signal(signal.SIGKILL)
 
 
 def _listen(child: Child, verdict: Verdict, other: list[str], say: Callable[[str], None]) -> None:

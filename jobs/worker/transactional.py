@@ -45,7 +45,7 @@ def run_in_transaction(
             status = settled.statuses[lease.job_id]
             if status != JobStatus.COMPLETED:
                 raise _Undone(Cancelled("cancelled on request; what the handler wrote was rolled back"))
-    except BaseException as error:
+    except BaseException as error:  # boundary: whatever user code raises, its lines are kept
         outbox.put_back(lines, [])
         if isinstance(error, _Undone):
             return error.verdict

@@ -28,13 +28,17 @@ class ChildSpec:
         name: shown before each of its lines.
         arguments: the program and its arguments; no shell.
         environment: added to ours.
+        drops: variables of ours that begin like this are not handed on.
         grace_s: seconds from SIGTERM to SIGKILL.
+        hurry: what a second request to stop sends it; a program that gives its work back then wants SIGTERM again.
     """
 
     name: str
     arguments: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     grace_s: float = 10.0
+    hurry: signal.Signals = signal.SIGKILL
+    drops: str | None = None
 
 
 class Child:
@@ -69,7 +73,7 @@ class Child:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **self.spec.environment},
+            env={**self._inherited(), **self.spec.environment},
             # A session of its own: Ctrl-C reaches us only, and we stop the children in good order.
             start_new_session=True,
             # Run by the forked child alone; safe because a supervisor has one thread.
@@ -116,6 +120,10 @@ class Child:
         if self.output:
             self.output.close()
         self._process = None
+
+    def _inherited(self) -> dict[str, str]:
+        dropped = self.spec.drops
+        return {k: v for k, v in os.environ.items() if dropped is None or not k.startswith(dropped)}
 
     def _rest(self) -> Iterator[str]:
         rest, self._unfinished = self._unfinished, b""

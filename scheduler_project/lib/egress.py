@@ -21,6 +21,8 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
 _COMPATIBLE = IPv6Network("::/96")
+#: Assigned to protocols, and some clouds' metadata; older releases of Python take most of it for public.
+_PROTOCOLS = IPv4Network("192.0.0.0/24")
 _METADATA = frozenset({IPv4Address("168.63.129.16")})  # public by its number, the host of the machine in truth
 MAX_HOST_CHARS = 253
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
@@ -167,7 +169,9 @@ def _plain(host: str) -> str:
 
 
 def _is_public(address: Address) -> bool:
-    return address.is_global and not address.is_multicast and not address.is_reserved and address not in _METADATA
+    if address in _METADATA or address in _PROTOCOLS:
+        return False
+    return address.is_global and not address.is_multicast and not address.is_reserved
 
 
 def _faces(address: Address) -> list[Address]:

@@ -52,7 +52,8 @@ class Command(BaseCommand):
         guard = options["guard"]
         if guard and (len(chosen) != 1 or guard not in chosen[0].breaks):
             raise CommandError("--break is for one proof: " + ", ".join(chosen[0].breaks), returncode=2)
-        signal.signal(signal.SIGTERM, _leave)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _leave)
         if settings.EMBEDDED is not None:
             settings.EMBEDDED.ensure().create_database(settings.DATABASES["default"]["NAME"])
         try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from jobs.prove.stage.breaking import rewrite
+from jobs.prove.stage.counts import COMPLETED, STARTED_TWICE
 from jobs.prove.stage.proof import Proof, Size, all_of, none_of
-from jobs.prove.stage.stage import COMPLETED, Stage
+from jobs.prove.stage.stage import Stage
 from scheduler_project.lib.figures import Figure
 
 
@@ -21,13 +22,10 @@ def run(stage: Stage) -> list[Figure]:
     stage.say(f"{each * len(queues):,} jobs, {stage['workers']} workers")
     stage.do("update queues set is_paused = false")
     stage.until_all_ended()
-    twice = (
-        "select count(*) from (select from prove_effects where kind = 'start' group by job_id having count(*) > 1) x"
-    )
     never = "select count(*) from jobs where not exists (select from prove_effects e where e.job_id = jobs.id)"
     return [
         all_of("completed", stage.value(COMPLETED), each * len(queues), "jobs"),
-        none_of("started_twice", stage.value(twice), "jobs"),
+        none_of("started_twice", stage.value(STARTED_TWICE), "jobs"),
         none_of("claimed_twice", stage.value("select count(*) from jobs where fencing_number > 1"), "jobs"),
         none_of("never_started", stage.value(never), "jobs"),
     ]

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from jobs.prove.stage.breaking import rewrite
+from jobs.prove.stage.counts import COMPLETED, COMPLETED_TWICE, STARTED_TWICE, UNTRUE_HISTORIES
 from jobs.prove.stage.proof import Proof, Size, all_of, at_most, none_of
-from jobs.prove.stage.stage import COMPLETED, Stage
+from jobs.prove.stage.stage import Stage
 from jobs.prove.stage.storm import storm
 from scheduler_project.lib.figures import Figure
 
 SEATS = 4
-#: Attempts used up = rows of the history, each under a number of its own.
-UNTRUE = """
-select count(*) from jobs j
- where attempt_count <> (select count(*) from job_executions e where e.job_id = j.id)
-"""
 UNRECORDED = """
 select count(*) from prove_effects s where kind = 'start' and not exists
  (select from job_executions e where e.job_id = s.job_id and e.fencing_number = s.fencing_number)
-"""
-COMPLETED_TWICE = """
-select count(*) from (select from job_executions where status = 'completed' group by job_id having count(*) > 1) x
-"""
-REPEATED = """
-select count(*) from (select from prove_effects where kind = 'start' group by job_id having count(*) > 1) x
 """
 
 
@@ -41,12 +31,12 @@ def run(stage: Stage) -> list[Figure]:
         all_of("kills", weather.kills, stage["kills"]),
         all_of("completed", stage.value(COMPLETED), stage["jobs"], "jobs"),
         none_of("completed_twice", stage.value(COMPLETED_TWICE), "jobs"),
-        none_of("untrue_histories", stage.value(UNTRUE), "jobs"),
+        none_of("untrue_histories", stage.value(UNTRUE_HISTORIES), "jobs"),
         none_of("unrecorded_starts", stage.value(UNRECORDED)),
         # A kill between claim and first statement leaves an attempt without a trace of ours, one for each seat.
         at_most("attempts_without_start", attempts - starts, weather.kills * SEATS * 2),
         Figure("attempts_lost", stage.value("select count(*) from job_executions where status = 'lost'")),
-        Figure("ran_more_than_once", stage.value(REPEATED), "jobs"),
+        Figure("ran_more_than_once", stage.value(STARTED_TWICE), "jobs"),
     ]
 
 

@@ -7,6 +7,7 @@ import statistics
 from functools import partial
 
 from jobs.prove.stage.breaking import replace
+from jobs.prove.stage.counts import STARTED_TWICE
 from jobs.prove.stage.process import Process
 from jobs.prove.stage.proof import Proof, Size, at_most, none_of
 from jobs.prove.stage.stage import Stage
@@ -32,7 +33,6 @@ select extract(epoch from min(e.at) - j.run_at)::float8
   from jobs j join prove_effects e on e.job_id = j.id and e.kind = 'start'
  where j.priority = %s group by j.id, j.run_at
 """
-TWICE = "select count(*) from (select from prove_effects where kind = 'start' group by job_id having count(*) > 1) x"
 KILLED, FROZEN = 1, 2
 
 
@@ -65,7 +65,7 @@ def run(stage: Stage) -> list[Figure]:
         Figure("late_max", killed[-1] * 1000, "ms after a kill"),
         at_most("late_max_frozen", max(frozen), 15, "s after a freeze"),
         none_of("missing", stage.value("select count(*) from jobs where status = 'scheduled'"), "jobs"),
-        none_of("doubled", stage.value(TWICE), "jobs"),
+        none_of("doubled", stage.value(STARTED_TWICE), "jobs"),
     ]
 
 

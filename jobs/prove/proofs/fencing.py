@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from jobs.prove.stage import work
 from jobs.prove.stage.breaking import replace, rewrite
-from jobs.prove.stage.process import Process
-from jobs.prove.stage.proof import NotReached, Proof, Size, all_of, none_of
-from jobs.prove.stage.stage import COMPLETED, Stage
+from jobs.prove.stage.counts import COMPLETED, UNTRUE_HISTORIES
+from jobs.prove.stage.freezing import freeze_once
+from jobs.prove.stage.proof import Proof, Size, all_of, none_of
+from jobs.prove.stage.stage import Stage
 from jobs.worker.runtime import Runtime
-from queues.models import Queue
 from scheduler_project.lib.figures import Figure
 
 LEASE_S = 2
@@ -25,11 +23,6 @@ GHOSTS = """
 select count(*) from prove_effects late
  where kind = 'end' and exists (select from jobs j where j.id = late.job_id and j.fencing_number > late.fencing_number)
 """
-STARTED = "select count(*) from prove_effects where pid = %s and kind = 'start'"
-UNTRUE = """
-select count(*) from jobs j
- where attempt_count <> (select count(*) from job_executions e where e.job_id = j.id)
-"""
 
 
 def run(stage: Stage) -> list[Figure]:
@@ -40,29 +33,18 @@ def run(stage: Stage) -> list[Figure]:
     stage.until_ready(2)
     for number in range(1, stage["rounds"] + 1):
         stage.say(f"round {number} of {stage['rounds']}: frozen in mid-work")
-        _freeze(stage, queue, sleeper, helper, number * SEATS)
+        freeze_once(stage, queue, "prove.sink", sleeper, helper, SEATS)
+        stage.until_value(GHOSTS, more_than=number * SEATS - 1, what="the frozen handlers go on")
     ghosts = stage.value(GHOSTS)
-    with contextlib.suppress(NotReached):  # what it counts is judged below
-        stage.until(lambda: len(sleeper.events("late_result_refused")) >= ghosts, 5, "ghosts are counted")
+    stage.until_count(lambda: len(sleeper.events("late_result_refused")), ghosts, 5)
     return [
         all_of("ghosts", ghosts, stage["rounds"] * SEATS, "late effects"),
         all_of("completed", stage.value(COMPLETED), stage["rounds"] * SEATS, "jobs"),
         none_of("results_of_ghosts", stage.value(OF_GHOSTS), "jobs"),
-        none_of("untrue_histories", stage.value(UNTRUE), "jobs"),
+        none_of("untrue_histories", stage.value(UNTRUE_HISTORIES), "jobs"),
         all_of("refused_and_counted", len(sleeper.events("late_result_refused")), ghosts, "late results"),
         none_of("overwritten_in_sink", stage.value("select count(*) from prove_sink where went_back"), "rows"),
     ]
-
-
-def _freeze(stage: Stage, queue: Queue, sleeper: Process, helper: Process, total: int) -> None:
-    helper.freeze()
-    stage.submit(queue, SEATS, "prove.sink", payload={"ms": 1_000})
-    stage.until(lambda: stage.value(STARTED, sleeper.pid) == total, 30, "the jobs begin")
-    sleeper.freeze()
-    helper.resume()
-    stage.until(lambda: stage.value(COMPLETED) == total, 30, "another worker does the jobs of the frozen one")
-    sleeper.resume()
-    stage.until(lambda: stage.value(GHOSTS) == total, 20, "the frozen handlers go on")
 
 
 def _without_tokens() -> None:

@@ -6,8 +6,9 @@ from datetime import datetime
 
 from jobs.lifecycle import claim_gated
 from jobs.prove.stage.breaking import replace, rewrite
+from jobs.prove.stage.counts import COMPLETED
 from jobs.prove.stage.proof import Proof, Size, all_of, at_most, none_of
-from jobs.prove.stage.stage import COMPLETED, Stage
+from jobs.prove.stage.stage import Stage
 from jobs.prove.stage.storm import storm
 from queues.models import Queue
 from scheduler_project.lib.figures import Figure
@@ -33,14 +34,15 @@ def run(stage: Stage) -> list[Figure]:
     stage.submit(limited, stage["jobs"], payload={"ms": 30})
     for key in range(KEYS):
         stage.submit(keyed, stage["jobs"] // KEYS, payload={"ms": 40}, concurrency_key=f"k{key}")
-    stage.submit(rated, stage["jobs"] // 3, payload={"ms": 1})
+    n_rated = max(100, stage["jobs"] // 3)
+    stage.submit(rated, n_rated, payload={"ms": 1})
     stage.scheduler()
     most = 0
     with storm(stage, stage["workers"], seats=8, every_s=1.5) as weather:
         while stage.value("select count(*) from jobs where completed_at is null and queue_id = %s", limited.pk):
             most = max(most, stage.value(IN_FLIGHT, limited.pk))
     stage.until_all_ended()
-    total = stage["jobs"] + stage["jobs"] // KEYS * KEYS + stage["jobs"] // 3
+    total = stage["jobs"] + stage["jobs"] // KEYS * KEYS + n_rated
     by_key = _overlaps(stage, keyed)
     return [
         Figure("kills", weather.kills),

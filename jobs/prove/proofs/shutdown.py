@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from jobs.prove.stage.breaking import replace
+from jobs.prove.stage.counts import COMPLETED
 from jobs.prove.stage.proof import Proof, Size, all_of, none_of
-from jobs.prove.stage.stage import COMPLETED, Stage
+from jobs.prove.stage.stage import Stage
 from jobs.worker.runtime import Runtime
 from scheduler_project.lib.figures import Figure
 

@@ -6,6 +6,7 @@ its command begins.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from jobs import sql
@@ -33,3 +34,11 @@ def replace(place: Any, name: str, new: Any) -> None:
     if not hasattr(place, name):
         raise LookupError(f"{place} has no {name}: its guard can not be taken away like this")
     setattr(place, name, new)
+
+
+def replace_everywhere(old: Any, new: Any) -> None:
+    """Replace a function in every module that has imported it by name."""
+    for module in list(sys.modules.values()):
+        for name, value in list(getattr(module, "__dict__", {}).items()):
+            if value is old:
+                setattr(module, name, new)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -26,7 +27,6 @@ create unlogged table if not exists prove_sink (
   job_id uuid primary key, fencing_number bigint not null, went_back bool not null default false
 );
 """
-COMPLETED = "select count(*) from jobs where status = 'completed'"
 #: Jobs of a proof are submitted so many at a time.
 AT_ONCE = 1_000
 
@@ -38,6 +38,7 @@ class Stage:
         self.url, self.say = url, tell
         self._proof, self._sizes, self._guard = proof, sizes, guard
         self._processes = contextlib.ExitStack()
+        self._session: psycopg.Connection[Any] | None = None
 
     def __getitem__(self, name: str) -> int:
         """A parameter's value."""
@@ -59,14 +60,27 @@ class Stage:
     def close(self) -> None:
         """Kill what still runs."""
         self._processes.close()
+        self.forget_session()
 
     # -- the database ------------------------------------------------------------------------------------------
-    @cached_property
+    @property
     def session(self) -> psycopg.Connection[Any]:
         """A session of the proof's own, in autocommit."""
-        session = psycopg.connect(self.url, autocommit=True)
-        session.execute(SINK)
-        return self._processes.enter_context(session)
+        if self._session is None:
+            self._session = psycopg.connect(self.url, autocommit=True)
+            self._session.execute(SINK)
+        return self._session
+
+    def forget_session(self) -> None:
+        """Close it; the next question opens another."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def move_to(self, url: str) -> None:
+        """Play in another database, also the processes; before the first of them is started."""
+        self.forget_session()
+        self.url = os.environ["APP_DATABASE_URL"] = url
 
     def rows(self, statement: str, *params: object) -> list[tuple[Any, ...]]:
         """What a query finds."""
@@ -115,6 +129,15 @@ class Stage:
                 raise NotReached(f"{what}: not within {limit_s:g} s")
             time.sleep(every_s)
         return value
+
+    def until_count(self, count: Callable[[], int], wanted: int, limit_s: float) -> None:
+        """Give a count the time to reach what is wanted; whether it did is for the bars to say."""
+        with contextlib.suppress(NotReached):
+            self.until(lambda: count() >= wanted, limit_s, "")
+
+    def until_value(self, statement: str, *params: object, more_than: int, what: str, limit_s: float = 60) -> None:
+        """Wait until a number that a query finds is higher than one."""
+        self.until(lambda: self.value(statement, *params) > more_than, limit_s, what, every_s=0.01)
 
     def until_all_ended(self, what: str = "all jobs end", *, stall_s: float = 20.0, every_s: float = 0.1) -> None:
         """Wait until no job is left to be worked on.

@@ -52,6 +52,13 @@ def sink(ctx: JobContext) -> int:
     return os.getpid()
 
 
+@handler("prove.once", transactional=True, is_internal=True)
+def once(ctx: JobContext) -> None:
+    """Leave one trace, in the transaction in which the job is completed."""
+    time.sleep(ctx.payload.get("ms", 0) / 1000)
+    _trace(ctx, "end")
+
+
 @handler("prove.polite", is_internal=True)
 def polite(ctx: JobContext) -> None:
     """The same, but stops when it is asked to."""
