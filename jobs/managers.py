@@ -214,9 +214,12 @@ class ClaimManager(models.Manager["Job"]):
         """The jobs that wait for a job, directly or through others."""
         return [row[0] for row in run(sql.DESCENDANTS, {"id": id_})]
 
-    def workflow_of(self, *, id_: str, most: int) -> list[str]:
-        """The jobs that hang together with a job, itself among them; no more than ``most``."""
-        return [row[0] for row in run(sql.WORKFLOW_OF, {"id": id_, "most": most})]
+    def workflow_of(self, *, id_: str, most: int) -> list[tuple[str, str, str, list[str]]]:
+        """The jobs that hang together with a job, itself among them, no more than ``most``: the id, type and status
+        of each, and the ids of those it waits for.
+        """
+        rows = run(sql.WORKFLOW_OF, {"id": id_, "most": most})
+        return [(row[0], row[1], row[2], list(row[3])) for row in rows]
 
 
 class TermManager(models.Manager["LeaderTerm"]):
