@@ -44,10 +44,9 @@ def find_connection_problem() -> str | None:
 
 
 def pending_migrations() -> list[str]:
-    """Migrations of this code that the database lacks, as app.name."""
-    executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return [f"{step.app_label}.{step.name}" for step, _ in plan]
+    """Migrations of this code that the database lacks, as app.name; also one whose successors are there."""
+    loader = MigrationExecutor(connection).loader
+    return [".".join(key) for key in sorted(loader.graph.nodes) if key not in loader.applied_migrations]
 
 
 def unknown_migrations(apps: Collection[str]) -> list[str]:
