@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import threading
 import time
 from collections import defaultdict
@@ -70,6 +71,10 @@ class _Sender:
     """Numbers this process's messages. A number whose message was not sent shows its receivers the gap."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Be a sender nobody has heard of yet."""
         self._name, self._numbers = uuid7().hex, itertools.count(1)
         self._lock, self._has_lost_some = threading.Lock(), False
 
@@ -86,6 +91,8 @@ class _Sender:
 
 interest = _Interest()
 _sender = _Sender()
+# Two processes that number their messages under one name would be taken for one that lost some.
+os.register_at_fork(after_in_child=_sender.begin)
 
 
 def jobs_changed(ids: Iterable[UUID | str], parents: Iterable[UUID | str] = ()) -> None:

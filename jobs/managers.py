@@ -64,6 +64,10 @@ class JobQuerySet(models.QuerySet["Job"]):
         """Ids of the newest jobs of one type, and where to look on."""
         return [(UUID(id_), is_match) for id_, is_match in run(sql.PAGE_OF_TYPE, params)]
 
+    def front_of_queues(self) -> list[tuple[UUID, datetime, bool]]:
+        """Of each queue with claimable jobs the first one: the queue, when it was due, whether it has a circuit."""
+        return [(queue_id, run_at, has_circuit) for queue_id, run_at, has_circuit in run(sql.FRONT_OF_QUEUES, {})]
+
     def ahead_of(self, *, queue_id: UUID, priority: int, run_at: datetime, id_: UUID, cap: int) -> int:
         """How many queued jobs would be claimed before this one; ``cap`` stands for "so many or more"."""
         place = {"queue_id": queue_id, "priority": priority, "run_at": run_at, "id": id_, "cap": cap}
@@ -210,9 +214,12 @@ class ClaimManager(models.Manager["Job"]):
         """The jobs that wait for a job, directly or through others."""
         return [row[0] for row in run(sql.DESCENDANTS, {"id": id_})]
 
-    def workflow_of(self, *, id_: str, most: int) -> list[str]:
-        """The jobs that hang together with a job, itself among them; no more than ``most``."""
-        return [row[0] for row in run(sql.WORKFLOW_OF, {"id": id_, "most": most})]
+    def workflow_of(self, *, id_: str, most: int) -> list[tuple[str, str, str, list[str]]]:
+        """The jobs that hang together with a job, itself among them, no more than ``most``: the id, type and status
+        of each, and the ids of those it waits for.
+        """
+        rows = run(sql.WORKFLOW_OF, {"id": id_, "most": most})
+        return [(row[0], row[1], row[2], list(row[3])) for row in rows]
 
 
 class TermManager(models.Manager["LeaderTerm"]):

@@ -25,7 +25,7 @@ def main() -> int:
     client = Client(headers={"host": "localhost", "x-api-key": key})
     counts = {"statements": 0, "hints": 0}
 
-    def count(execute: Callable[..., Any], statement: Any, params: Any, many: bool, context: Any) -> Any:
+    def _count(execute: Callable[..., Any], statement: Any, params: Any, many: bool, context: Any) -> Any:
         counts["hints" if "/* hint */" in str(statement) else "statements"] += 1
         return execute(statement, params, many, context)
 
@@ -36,7 +36,7 @@ def main() -> int:
                 raise RuntimeError(f"POST /api/jobs: {answer.status_code} {answer.content[:200]!r}")
 
     submit(WARM_UP)
-    with connection.execute_wrapper(count):
+    with connection.execute_wrapper(_count):
         submit(ROUNDS)
     sys.stdout.write(f"{counts['statements'] / ROUNDS} {counts['hints'] / ROUNDS}\n")
     return 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models.functions import Least, Now
+from django.db.models.lookups import IsNull
 
 from jobs.managers import ClaimManager, JobQuerySet
 from jobs.states import IN_FLIGHT, TERMINAL, JobStatus
@@ -104,14 +105,9 @@ class Job(models.Model):
             models.Index(fields=["queue", "-id"], condition=Q(status="scheduled"), name="jobs_scheduled"),
             models.Index(fields=["batch", "status"], condition=Q(batch__isnull=False), name="jobs_of_batch"),
             models.Index(
-                fields=["start_deadline"],
-                condition=Q(status__in=["scheduled", "queued"], attempt_count=0, start_deadline__isnull=False),
+                Least("deadline", "start_deadline"),
+                condition=Q(status__in=["scheduled", "queued"]) & Q(IsNull(Least("deadline", "start_deadline"), False)),
                 name="jobs_to_begin_by",
-            ),
-            models.Index(
-                fields=["deadline"],
-                condition=Q(status__in=["scheduled", "queued"], deadline__isnull=False),
-                name="jobs_to_end_by",
             ),
             models.Index(
                 fields=["scheduled_job", "-id"], condition=Q(scheduled_job__isnull=False), name="jobs_of_schedule"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from jobs.models import Job, JobDependency
@@ -14,20 +15,41 @@ from jobs.states import JobStatus
 MOST_JOBS = 3_000
 #: The newest edges of a project, from which its last workflows are put together, and how many of these are shown.
 MOST_EDGES, MOST_WORKFLOWS = 2_000, 30
+#: What is looked at first: what went wrong, then what runs, then what waits.
+WORST_FIRST = (
+    JobStatus.DEAD_LETTER, JobStatus.FAILED, JobStatus.RUNNING, JobStatus.CLAIMED, JobStatus.QUEUED,
+    JobStatus.SCHEDULED, JobStatus.CANCELLED, JobStatus.COMPLETED,
+)  # fmt: skip
+
+
+class Reached(NamedTuple):
+    """A job of a workflow: what its graph has to know."""
+
+    id: str
+    job_type: str
+    status: str
+    parents: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """All jobs that hang together with one, and (waited for, waits) of each edge."""
+    """All jobs that hang together with one."""
 
-    jobs: Sequence[Job]
-    edges: Sequence[tuple[UUID, UUID]]
+    jobs: Sequence[Reached]
     is_cut: bool
 
     @property
     def counts(self) -> Counter[str]:
         """Its jobs by status."""
         return Counter(job.status for job in self.jobs)
+
+    def worst(self, ids: Collection[str] | None, most: int) -> list[Job]:
+        """What somebody looks for first, of these jobs or of all."""
+        chosen = [job for job in self.jobs if ids is None or job.id in ids]
+        order = {status.value: place for place, status in enumerate(WORST_FIRST)}
+        first = sorted(chosen, key=lambda job: (order[job.status], job.id))[:most]
+        rows = Job.objects.filter(pk__in=[job.id for job in first]).without_payload()
+        return sorted(rows, key=lambda job: (order[job.status], job.pk))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +68,9 @@ class Brief:
 
 
 def workflow_of(job_id: UUID) -> Workflow:
-    """The workflow of a job, in three statements."""
-    found = Job.claims.workflow_of(id_=str(job_id), most=MOST_JOBS + 1)
-    ids = [UUID(text) for text in found[:MOST_JOBS]]
-    columns = ("id", "job_type", "status", "attempt_count", "is_blocked", "created_at", "completed_at", "error_message")
-    jobs = list(Job.objects.filter(pk__in=ids).only(*columns).order_by("id"))
-    edges = JobDependency.objects.filter(job_id__in=ids).values_list("depends_on_job_id", "job_id")
-    return Workflow(jobs, list(edges), len(found) > MOST_JOBS)
+    """The workflow of a job, in one statement."""
+    rows = Job.claims.workflow_of(id_=str(job_id), most=MOST_JOBS + 1)
+    return Workflow([Reached(*row) for row in rows[:MOST_JOBS]], len(rows) > MOST_JOBS)
 
 
 def recent_workflows(project_id: UUID) -> list[Brief]:
@@ -91,10 +109,3 @@ def _joined(edges: Sequence[tuple[UUID, UUID]]) -> list[set[UUID]]:
     for id_ in leader:
         groups.setdefault(find(id_), set()).add(id_)
     return sorted(groups.values(), key=max, reverse=True)
-
-
-#: What is looked at first: what went wrong, then what runs, then what waits.
-WORST_FIRST = (
-    JobStatus.DEAD_LETTER, JobStatus.FAILED, JobStatus.RUNNING, JobStatus.CLAIMED, JobStatus.QUEUED,
-    JobStatus.SCHEDULED, JobStatus.CANCELLED, JobStatus.COMPLETED,
-)  # fmt: skip

@@ -17,6 +17,7 @@ from jobs.selectors.executions import list_executions
 from jobs.selectors.explain import explain
 from jobs.selectors.jobs import get_job_with_queue
 from jobs.states import IN_FLIGHT, TERMINAL, JobStatus
+from jobs.web.timeline import draw_strip, steps_of
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.selectors import list_audit
@@ -36,9 +37,13 @@ def job(request: MemberRequest, job_id: UUID) -> HttpResponse:
     found = _get(request, job_id, Role.VIEWER)
     attempts = list(list_executions(found, slice(0, MOST_ATTEMPTS)))
     lines = list(JobLog.objects.filter(job_id=job_id).order_by("-ts", "-id")[:MOST_LINES])
+    steps = steps_of(found, attempts, request.now)
     context: dict[str, Any] = {
         "section": "jobs",
         "job": found,
+        "steps": steps,
+        "strip": draw_strip(steps),
+        "are_attempts_cut": len(attempts) == MOST_ATTEMPTS,
         "has_ended": found.status in TERMINAL,
         "is_in_flight": found.status in IN_FLIGHT,
         "reasons": [] if found.status in TERMINAL else explain(found),

@@ -13,7 +13,7 @@ from jobs.lifecycle.cancel import cancel_from
 from jobs.lifecycle.requeue import requeue_from
 from jobs.models import Job
 from jobs.selectors.jobs import get_job
-from jobs.selectors.workflows import MOST_JOBS, WORST_FIRST, Brief, Workflow, recent_workflows, workflow_of
+from jobs.selectors.workflows import MOST_JOBS, Brief, Workflow, recent_workflows, workflow_of
 from jobs.states import TERMINAL, JobStatus
 from jobs.web.graph_layers import Member, Node, layered
 from jobs.web.graph_svg import can_be_drawn, draw
@@ -67,7 +67,7 @@ def workflow(request: MemberRequest, job_id: UUID) -> HttpResponse:
         "unended": sum(n for status, n in found.counts.items() if status not in TERMINAL),
         "graph": draw(columns, str(job_id), lambda node: _link(request, job_id, node)) if can_be_drawn(columns) else "",
         "chosen": chosen,
-        "rows": _rows(found, chosen),
+        "rows": found.worst({member.id for member in chosen.members} if chosen else None, MOST_LISTED),
         "most_listed": MOST_LISTED,
     }
     return respond(request, "jobs/workflow.html", "jobs/_workflow.html", context)
@@ -136,20 +136,13 @@ def retry(request: MemberRequest, job_id: UUID) -> HttpResponse:
 
 
 def _columns(found: Workflow) -> list[list[Node]]:
-    members = [Member(str(job.pk), job.job_type, job.status) for job in found.jobs]
-    return layered(members, [(str(parent), str(child)) for parent, child in found.edges])
+    members = [Member(job.id, job.job_type, job.status) for job in found.jobs]
+    return layered(members, [(parent, job.id) for job in found.jobs for parent in job.parents])
 
 
 def _group(request: MemberRequest, columns: list[list[Node]]) -> Node | None:
     key = id_or_none(request.GET.get("group", ""))
     return next((node for column in columns for node in column if node.is_folded and node.key == str(key)), None)
-
-
-def _rows(found: Workflow, chosen: Node | None) -> list[Job]:
-    ids = None if chosen is None else {member.id for member in chosen.members}
-    jobs = [job for job in found.jobs if ids is None or str(job.pk) in ids]
-    order = {status.value: place for place, status in enumerate(WORST_FIRST)}
-    return sorted(jobs, key=lambda job: (order[job.status], job.pk))[:MOST_LISTED]
 
 
 def _parts(counts: Any) -> list[tuple[str, str, int]]:

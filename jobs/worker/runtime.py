@@ -14,7 +14,7 @@ from django.db import OperationalError
 from jobs import metrics
 from jobs.decisions import Cancelled, Interrupted
 from jobs.handlers.base import Stopped
-from jobs.handlers.registry import discover, known_types, list_handlers
+from jobs.handlers.registry import discover, known_types
 from jobs.hints import CANCEL, CHANNEL, WORK
 from jobs.lease import Ending
 from jobs.lifecycle.claim import KnownTypes
@@ -49,7 +49,7 @@ START_LIMIT_S, START_PAUSE_S = 60.0, 0.5
 class Runtime:
     """One worker process."""
 
-    def __init__(self, config: WorkerConfig, *, listen: bool) -> None:
+    def __init__(self, config: WorkerConfig, crew: Crew, *, listen: bool) -> None:
         self._config = config
         self._signals = SignalPipe()
         self._worker_id = self._register(START_LIMIT_S)
@@ -57,7 +57,7 @@ class Runtime:
         worker_id, outbox = str(self._worker_id), Outbox()
         names, patterns = known_types()
         self._loop = Loop(config, worker_id, KnownTypes.of(names, patterns), outbox, self._run_dry, self._hurry)
-        self._crew = Crew()
+        self._crew = crew
         self._executor = Executor(worker_id, outbox, self._loop.done, Isolated(self._crew, outbox, worker_id).run)
         self._pool = self._loop.pool = Pool(config.seats, self._executor, self._loop.idle)
         self._announcer = self._loop.announcer = Announcer()
@@ -82,6 +82,7 @@ class Runtime:
     def run(self) -> None:
         """Work until told to stop, then drain."""
         sys.setswitchinterval(SWITCH_S)
+        self._crew.start()
         self._serve_metrics()
         self._heartbeat.start()
         self._watchdog.start()
@@ -89,8 +90,6 @@ class Runtime:
             self._listener.start()
         self._announcer.start()
         self._loop.start()
-        if any(found.isolation == "process" for found in list_handlers()):
-            self._crew.start()
         log.info("worker_started", worker_id=str(self._worker_id), seats=self._config.seats, pid=os.getpid(),
                  queues=list(self._config.queue_names) or "all")  # fmt: skip
         self._signals.wait(None)
@@ -157,6 +156,7 @@ class Runtime:
 
     # -- called by the parts -----------------------------------------------------------------------------------
     def _state(self) -> State:
+        self._crew.tidy()
         held = [Held(lease.job_id, lease.token, lease.lease_s) for lease in self._loop.in_hand()]
         return State(held, "draining" if self._is_draining else "active", self._pool.busy)
 
@@ -209,4 +209,7 @@ def _deregister(worker_id: UUID) -> None:
 def run(config: WorkerConfig, *, listen: bool) -> None:
     """Run a worker in this process; returns never, the process ends."""
     discover()
-    Runtime(config, listen=listen).run()
+    drop_connection()  # queues may have been looked up; and some module may have asked the database
+    crew = Crew()
+    crew.fork()
+    Runtime(config, crew, listen=listen).run()

@@ -11,6 +11,7 @@ from jobs.decisions import Cancelled, Succeeded, Verdict
 from jobs.handlers.base import JobContext
 from jobs.lease import Ending, Lease, Written
 from jobs.lifecycle.complete import complete
+from jobs.lifecycle.exchange import LogLine
 from jobs.states import JobStatus
 from jobs.worker.outbox import Outbox
 
@@ -31,7 +32,8 @@ def run_in_transaction(
     Only what succeeds is committed: after any other verdict, a cancel that was answered meanwhile, or a lost lease, the
     handler has written nothing.
     """
-    lines = []
+    lines: list[LogLine] = []
+    is_written = False
     try:
         with transaction.atomic():
             verdict = run()
@@ -45,9 +47,10 @@ def run_in_transaction(
             status = settled.statuses[lease.job_id]
             if status != JobStatus.COMPLETED:
                 raise _Undone(Cancelled("cancelled on request; what the handler wrote was rolled back"))
-    except BaseException as error:
-        outbox.put_back(lines, [])
-        if isinstance(error, _Undone):
-            return error.verdict
-        raise
+        is_written = True
+    except _Undone as undone:
+        return undone.verdict
+    finally:
+        if not is_written:
+            outbox.put_back(lines, [])
     return Written(verdict, status, settled.open_circuits)

@@ -30,12 +30,14 @@ class ChildSpec:
         environment: added to ours.
         drops: variables of ours that begin like this are not handed on.
         grace_s: seconds from SIGTERM to SIGKILL.
+        hurry: what a second request to stop sends it; a program that gives its work back then wants SIGTERM again.
     """
 
     name: str
     arguments: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     grace_s: float = 10.0
+    hurry: signal.Signals = signal.SIGKILL
     drops: str | None = None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
@@ -29,6 +31,30 @@ def find_problem() -> str | None:
         connection.close()
         return f"the database can not be reached ({type(error).__name__})"
     return None
+
+
+def find_connection_problem() -> str | None:
+    """What the database says when it can not be reached; None if it can."""
+    try:
+        connection.ensure_connection()
+    except DatabaseError as error:
+        connection.close()
+        return str(error).strip().partition("\n")[0]
+    return None
+
+
+def pending_migrations() -> list[str]:
+    """Migrations of this code that the database lacks, as app.name; also one whose successors are there."""
+    loader = MigrationExecutor(connection).loader
+    return [".".join(key) for key in sorted(loader.graph.nodes) if key not in loader.applied_migrations]
+
+
+def unknown_migrations(apps: Collection[str]) -> list[str]:
+    """Migrations of these apps that the database has and this code does not know."""
+    loader = MigrationExecutor(connection).loader
+    replaced = {key for step in loader.disk_migrations.values() for key in step.replaces}
+    known = set(loader.disk_migrations) | replaced
+    return sorted(".".join(key) for key in loader.applied_migrations if key[0] in apps and key not in known)
 
 
 def drop_broken_connection() -> None:

@@ -119,7 +119,8 @@ class Supervisor:
     def _wind_down(self) -> int:
         running = [child for child in reversed(self._children) if child.pid is not None]
         names = ", ".join(child.spec.name for child in running) or "nothing is running"
-        self._console.line(NAME, f"stopping: {names} (Ctrl-C again kills at once)")
+        again = "kills" if all(child.spec.hurry is signal.SIGKILL for child in running) else "hurries them"
+        self._console.line(NAME, f"stopping: {names} (Ctrl-C again {again} at once)")
         for child in running:
             child.kill_at = time.monotonic() + child.spec.grace_s
             child.signal(signal.SIGTERM)
@@ -128,6 +129,7 @@ class Supervisor:
     def _wait_for_ends(self, running: list[Child]) -> list[Child]:
         """Wait until all have ended; those that had to be killed."""
         killed: list[Child] = []
+        hurried: list[Child] = []
         requests = self._stop_requests
         while running:
             self._wait()
@@ -136,7 +138,13 @@ class Supervisor:
                 self._clear_away(child)
                 running.remove(child)
             for child in running:
-                if child not in killed and (is_impatient or time.monotonic() >= child.kill_at):
+                if is_impatient and child not in hurried and child.spec.hurry is not signal.SIGKILL:
+                    self._console.line(NAME, f"hurrying {child.spec.name}")
+                    child.signal(child.spec.hurry)
+                    hurried.append(child)
+                elif child not in killed and (
+                    time.monotonic() >= child.kill_at or (is_impatient and child not in hurried)
+                ):
                     self._console.line(NAME, f"killing {child.spec.name}")
                     child.signal(signal.SIGKILL)
                     killed.append(child)

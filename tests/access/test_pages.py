@@ -50,6 +50,7 @@ WALK = {
     ("POST", "retry-policies/<policy_id>/edit"): "302 404 403 403 422 422",
     ("POST", "retry-policies/<policy_id>/delete"): ADMIN_PAGE,
     ("GET", "jobs"): READ,
+    ("GET", "jobs/export"): READ,
     ("POST", "jobs/act"): MEMBER_DOES,
     ("GET", "jobs/new"): MEMBER_PAGE,
     ("POST", "jobs/new"): MEMBER_DOES,

@@ -8,6 +8,7 @@ import pytest
 
 from jobs.decisions import Succeeded
 from jobs.lease import Ending
+from jobs.lifecycle.expire import expire_late
 from jobs.lifecycle.settle import settle
 from jobs.models import Job
 from orgs.models import ApiKey
@@ -312,3 +313,29 @@ def test_a_node_is_cancelled_and_retried_with_all_that_waits_for_it(as_machine, 
     assert (cancelled.status_code, again.status_code, retried.status_code) == (200, 409, 200)
     assert statuses == ["cancelled", "cancelled"]
     assert [as_machine.get(f"jobs/{id_}").json()["status"] for id_ in (first, second)] == ["queued", "scheduled"]
+
+
+def test_deadlines_are_taken_shown_and_refused_by_their_names(as_member, queue):
+    given = {"start_deadline": "2100-01-01T00:00:00Z", "deadline": "2100-01-01T01:00:00Z"}
+
+    job = as_member.get(f"jobs/{_submit(as_member, queue, **given).json()['id']}").json()
+
+    assert {name: job[name] for name in given} == given
+    for name in given:
+        for wrong in ("tomorrow", 7, "2100-01-01T00:00:00"):
+            answer = _submit(as_member, queue, **{name: wrong})
+            assert (answer.status_code, field_of(answer)) == (400, name)
+        answer = _submit(as_member, queue, run_at="2100-01-02T00:00:00Z", **{name: given[name]})
+        assert (answer.status_code, field_of(answer)) == (400, name)
+
+
+def test_a_job_that_is_too_late_says_so(as_member, queue):
+    job_id = _submit(as_member, queue, deadline="2020-01-01T00:00:00Z").json()["id"]
+
+    waiting = as_member.get(f"jobs/{job_id}/explain").json()["reasons"]
+    expire_late(limit=10)
+    ended = as_member.get(f"jobs/{job_id}/explain").json()["reasons"]
+
+    assert waiting[0]["code"] == "deadline_passed"
+    assert "deadline passed" in ended[0]["message"]
+    assert as_member.get(f"jobs/{job_id}").json()["error_message"] == "deadline passed"

@@ -115,8 +115,8 @@ def test_there_are_no_triggers() -> None:
 def test_the_table_of_jobs_has_few_indexes_and_none_that_a_heartbeat_would_have_to_rewrite() -> None:
     found = rows("select indexname, indexdef from pg_indexes where tablename = 'jobs'")
 
-    # Those of concurrency keys and circuits hold only jobs that have one.
-    assert len(found) <= 14
+    # Those of concurrency keys, circuits and deadlines hold only jobs that have one.
+    assert len(found) <= 15
     for name, definition in found:
         keys = definition.split(" USING ")[1].split(" WHERE ")[0]
         for column in ("updated_at", "lease_expires_at", "progress_percent", "attempt_count", "payload"):

@@ -46,13 +46,13 @@ def server(transactional_db: None, unused_port: int) -> Iterator[str]:
 
 @pytest.fixture
 def page_as(browser: Browser, server: str, request: Any) -> Iterator[Callable[..., Page]]:
-    """Opens pages as a persona (the name of its fixture); options are those of a browser context."""
+    """Opens pages as a persona (an account, or the name of its fixture); options are those of a browser context."""
     problems: list[str] = []
     contexts = []
 
-    def open_as(who: str, width: int = 1440, height: int = 900, scheme: str = "light") -> Page:
+    def open_as(who: Any, width: int = 1440, height: int = 900, scheme: str = "light") -> Page:
         client = Client()
-        client.force_login(request.getfixturevalue(who))
+        client.force_login(request.getfixturevalue(who) if isinstance(who, str) else who)
         size: Any = {"width": width, "height": height}
         context = browser.new_context(viewport=size, color_scheme=scheme, base_url=server)  # type: ignore[arg-type]
         context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": server}])

@@ -153,3 +153,28 @@ def test_a_shutdown_waits_for_the_grace_and_gives_back_what_is_left(committed_qu
         wait_until(lambda: not [p for p in kin if p.is_running() and p.status() != "zombie"])
     assert (status_of(endless), reload(endless).attempt_count) == ("queued", 0)
     assert JobExecution.objects.get(job=endless).status == "interrupted"
+
+
+def test_a_nursery_that_dies_is_replaced(committed_queue: Queue) -> None:
+    """It takes the children along: their attempts fail, the worker goes on."""
+    running = make_job(committed_queue, "isolated.hog", max_attempts=1)
+    with isolating("--concurrency", "2") as process:
+        wait_until(lambda: effects(running, "start") == 1)
+        psutil.Process(process.events("nursery_ready")[0]["pid"]).kill()
+        wait_until(lambda: status_of(running) == "dead_letter")
+        assert error_of(running) == "ProcessDied: the handler's process ended, and nobody knows how"
+        after = make_job(committed_queue, "isolated", payload={"n": 1})
+        wait_until(lambda: status_of(after) == "completed", timeout_s=60)
+        assert len(process.events("nursery_ready")) == 2
+
+
+def test_what_an_isolated_job_costs(committed_queue: Queue) -> None:
+    """Children are used again: 200 jobs on four seats need not many more than four."""
+    make_jobs(committed_queue, 200, "isolated.async")
+    with isolating("--concurrency", "4"):
+        began = time.monotonic()
+        wait_until(lambda: not Job.objects.filter(completed_at=None).exists(), timeout_s=60)
+        took_s = time.monotonic() - began
+    pids = {job.result for job in Job.objects.all()}
+    print(f"\n200 isolated jobs on 4 seats: {took_s:.1f} s in {len(pids)} processes")
+    assert len(pids) <= 12

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pytest_django import Settings
 
@@ -100,6 +102,37 @@ def test_async_functions_are_told_from_sync_ones() -> None:
 
     found = find_handler("sync"), find_handler("async")
     assert [f.is_async for f in found if f] == [False, True]
+
+
+def test_where_a_handler_runs_is_its_own_kind_or_a_process() -> None:
+    def sync(ctx: JobContext) -> None: ...
+
+    async def asynchronous(ctx: JobContext) -> None: ...
+
+    for number, (function, wanted, found_in) in enumerate(
+        [(sync, None, "thread"), (sync, "thread", "thread"), (sync, "process", "process"),
+         (asynchronous, None, "async"), (asynchronous, "async", "async"), (asynchronous, "process", "process")]
+    ):  # fmt: skip
+        handler(f"x{number}", isolation=wanted)(function)  # type: ignore[arg-type]
+        found = find_handler(f"x{number}")
+        assert found is not None
+        assert found.isolation == found_in
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"isolation": "async"}, "isolation of a sync function is 'thread' or 'process', not 'async'"),
+        ({"isolation": "fiber"}, "not 'fiber'"),
+        ({"memory_mb": 100}, "memory_mb is 0 or more, and goes with isolation='process'"),
+        ({"memory_mb": -1, "isolation": "process"}, "memory_mb is 0 or more"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options: dict[str, Any], text: str) -> None:
+    def sync(ctx: JobContext) -> None: ...
+
+    with pytest.raises(HandlerProblem, match=text):
+        handler("x", **options)(sync)
 
 
 def test_a_module_that_can_not_be_imported_is_named(settings: Settings) -> None:

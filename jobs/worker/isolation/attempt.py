@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 import time
 
 from django.conf import settings
@@ -24,24 +25,35 @@ COME_BACK_S = 5.0
 
 
 class Remote:
-    """What the worker holds of a handler in a child."""
+    """What the worker holds of a handler in a child. Nothing once it is let go: the child has another job then."""
 
     def __init__(self, child: Child) -> None:
-        self._child = child
+        self._lock = threading.Lock()
+        self._child: Child | None = child
 
     def stop(self, reason: StopReason) -> None:
         """Ask it to stop."""
-        with contextlib.suppress(OSError):
-            self._child.wire.send(stop=reason)
+        self._send(stop=reason)
 
     def force(self, reason: StopReason) -> None:
         """Throw an exception into it."""
-        with contextlib.suppress(OSError):
-            self._child.wire.send(force=reason)
+        self._send(force=reason)
 
     def kill(self) -> None:
         """End it."""
-        self._child.kill()
+        with self._lock:
+            if self._child is not None:
+                self._child.kill()
+
+    def let_go(self) -> None:
+        """The attempt is over."""
+        with self._lock:
+            self._child = None
+
+    def _send(self, **message: StopReason) -> None:
+        with self._lock, contextlib.suppress(OSError):
+            if self._child is not None:
+                self._child.wire.send(**message)
 
 
 class Isolated:
@@ -59,19 +71,19 @@ class Isolated:
         child = self._take(ctx)
         if child is None:
             return Snoozed(COME_BACK_S)
-        end: Message | None = None
-        is_clean = False
+        remote, end, is_clean = Remote(child), None, False
         try:
             if ctx.stop_reason is not None:
-                is_clean = True
                 raise Stopped(ctx.stop_reason)
-            ctx.bind_remote(Remote(child))
+            ctx.bind_remote(remote)
             with contextlib.suppress(OSError):
                 child.wire.send(lease=lease, memory_mb=_memory_mb(found), worker_id=self._worker_id)
             end = self._listen(ctx, child)
-            is_clean = end is not None and end["is_clean"] and ctx.stop_reason is None
+            is_clean = end is not None and end["is_clean"]
         finally:
             ctx.bind_remote(None)
+            remote.let_go()
+            is_clean = is_clean and ctx.stop_reason is None
             if not is_clean:
                 child.kill()
             self._crew.give_back(child, is_clean=is_clean)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from jobs.worker.isolation.nursery import serve
 from jobs.worker.isolation.wire import Wire
 from scheduler_project.lib import logs
 
@@ -23,7 +25,7 @@ _ROOT = Path(__file__).resolve().parent.parent.parent.parent
 #: A child is let go after so many jobs, or when nobody wanted it for so long.
 MOST_JOBS = 100
 IDLE_S = 30.0
-#: The nursery reads all modules of handlers before it forks the first child.
+#: A nursery started anew reads all modules of handlers before it forks the first child.
 READY_LIMIT_S = 60.0
 GONE_LIMIT_S = 5.0
 
@@ -47,29 +49,55 @@ class Child:
 
     def kill(self) -> None:
         """End it and all it has started, at once."""
+        if self._nursery.is_dead and self.pid is not None:  # where the kernel does not see to it
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
         self._nursery.say(kill=self.id)
 
 
 class Nursery:
     """The process that forks, as long as it lives."""
 
-    def __init__(self) -> None:
+    def __init__(self, control: socket.socket, pid: int) -> None:
         self._lock = threading.Lock()
         self._ids = count(1)
         self.children: dict[int, Child] = {}
         self.is_dead = False
-        self._is_ready = threading.Event()
+        self._is_ready, self._is_gone = threading.Event(), threading.Event()
+        self._control, self._pid = control, pid
+
+    @classmethod
+    def forked(cls) -> Nursery:
+        """This very process as it is now; only while it has no other thread and no connection."""
         ours, theirs = socket.socketpair()
-        self._control = ours
+        pid = os.fork()
+        if pid:
+            theirs.close()
+            return cls(ours, pid)
+        try:
+            os.setsid()  # a Ctrl-C in the terminal must not reach it before the worker has drained
+            ours.close()
+            serve(theirs)
+        finally:
+            os._exit(0)
+
+    @classmethod
+    def executed(cls) -> Nursery:
+        """A new program."""
+        ours, theirs = socket.socketpair()
         with theirs:
-            # In its own session: a Ctrl-C in the terminal must not reach it before the worker has drained.
-            self._process = subprocess.Popen(
+            started = subprocess.Popen(
                 [sys.executable, "-m", "jobs.worker.isolation.nursery", str(theirs.fileno())],
                 cwd=_ROOT,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
+        started.returncode = 0  # it is waited for below; this keeps Popen out of it
+        return cls(ours, started.pid)
+
+    def listen(self) -> None:
+        """Begin to hear what it says."""
         threading.Thread(target=self._listen, name="nursery", daemon=True).start()
 
     def fork(self) -> Child:
@@ -99,11 +127,11 @@ class Nursery:
     def close(self) -> None:
         """End all of it."""
         if not self._is_ready.is_set():
-            self._process.kill()  # it still reads modules and hears nothing
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)  # it still reads modules and hears nothing
         with contextlib.suppress(OSError):
-            self._control.shutdown(socket.SHUT_RDWR)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(GONE_LIMIT_S)
+            self._control.shutdown(socket.SHUT_WR)
+        self._is_gone.wait(GONE_LIMIT_S)
 
     def _listen(self) -> None:
         pending = b""
@@ -119,7 +147,8 @@ class Nursery:
                 self._hear(json.loads(line))
         self.is_dead = True
         self._is_ready.set()
-        code = self._process.wait()
+        code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        self._is_gone.set()
         if code:
             log.warning("nursery_died", exit_code=code)
         for child in list(self.children.values()):
@@ -153,10 +182,14 @@ class Crew:
         self._idle: list[Child] = []
         self._is_closed = False
 
+    def fork(self) -> None:
+        """Fork the nursery off; before this process has threads or a connection, of which a copy would be no good."""
+        self._nursery = Nursery.forked()
+
     def start(self) -> None:
-        """Start the nursery ahead of the first job that needs it."""
-        with self._lock:
-            self._living()
+        """Hear what the nursery says."""
+        if self._nursery is not None:
+            self._nursery.listen()
 
     def take(self) -> Child:
         """A child without a job.
@@ -209,7 +242,8 @@ class Crew:
         if self._nursery is None or self._nursery.is_dead:
             self._idle.clear()
             try:
-                self._nursery = Nursery()
+                self._nursery = Nursery.executed()
+                self._nursery.listen()
             except OSError as error:
                 raise NoChild(f"the nursery could not be started: {os.strerror(error.errno or 0)}") from error
         return self._nursery

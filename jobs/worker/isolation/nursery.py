@@ -1,8 +1,9 @@
 """The nursery: a process beside a worker that forks the children in which isolated handlers run.
 
-A worker has threads and must not fork. This program is started by ``exec``, sets up Django, reads the handlers, has one
-thread and no connection, and forks a child whenever the worker asks. As their parent it kills them without ever hitting
-a process that was given the same number, and says how each ended. When the worker is gone, its end of the pipe closes:
+A worker has threads and must not fork. The nursery is what it was before it had any: forked off right after it had
+read the handlers, at no cost. If it dies, another is started by ``exec``, which reads all anew. It has one thread and
+no connection, and forks a child whenever the worker asks. As their parent it kills them without ever hitting a
+process that was given the same number, and says how each ended. When the worker is gone, its end of the pipe closes:
 then the nursery kills all and ends. When the nursery is gone, the kernel kills its children (Linux).
 
 The worker sends lines: {"fork": id} together with the child's end of a socket, {"kill": id}. The answers:
@@ -147,6 +148,15 @@ def _send(pid: int, number: int) -> None:
             os.kill(pid, number)
 
 
+def serve(control: socket.socket) -> None:
+    """Be the nursery of the worker at the other end, until it is gone."""
+    from jobs.worker.isolation import child  # noqa: F401 - read here once, not in each child
+
+    gc.collect()
+    gc.freeze()  # what is there now stays in pages that children share
+    Nursery(control).run()
+
+
 def main() -> None:
     """Serve the worker whose socket has the number given on the command line."""
     control = socket.socket(fileno=int(sys.argv[1]))
@@ -155,16 +165,12 @@ def main() -> None:
     import django
 
     django.setup()
-
     from jobs.handlers.registry import discover
-    from jobs.worker.isolation import child  # noqa: F401 - read here once, not in each child
     from scheduler_project.lib.dbthreads import drop_connection
 
     discover()
     drop_connection()  # some module may have asked the database; a connection is nothing to share
-    gc.collect()
-    gc.freeze()  # what is there now stays in pages that children share
-    Nursery(control).run()
+    serve(control)
 
 
 if __name__ == "__main__":

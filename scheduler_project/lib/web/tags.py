@@ -86,6 +86,12 @@ def duration(value: float | timedelta | None) -> str:
 
 
 @register.filter
+def milliseconds(value: float) -> str:
+    """A duration that is stored as milliseconds."""
+    return durations.duration(value / 1000)
+
+
+@register.filter
 def exact(value: float) -> str:
     """Seconds that somebody chose."""
     return durations.exact(value)

@@ -1,0 +1,82 @@
+"""A project in which every page has something to show, made by the product's own services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accounts.models import User
+from dlq.models import DeadLetter
+from jobs.decisions import Failed, Succeeded
+from jobs.lifecycle.graph import After, Node, submit_graph
+from jobs.lifecycle.submit import NewJob
+from jobs.models import CircuitBreaker, Worker
+from jobs.services.batches import add_jobs, create_batch
+from jobs.services.operations import NewOperation, prepare, start
+from jobs.services.schedules import create_schedule, trigger
+from orgs.access import Person
+from orgs.audit import deed
+from orgs.services import create_api_key
+from orgs.webhook_secrets import create_secret
+from queues.models import Queue
+from queues.services import create_retry_policy, pause_queue
+from scheduler_project.lib.sql import database_now
+from tests.factories import claim_from, end, job_in, make_queue
+
+
+def furnish(queue: Queue, owner: User) -> dict[str, str]:
+    """Fill the queue's project; the paths of its pages by name, below that of the project."""
+    project, call = queue.project, NewJob
+    create_api_key(project, name="deploy", by=owner.pk)
+    create_secret(project, by=owner.pk)
+    policy = create_retry_policy(project, name="gentle", base_delay_ms=30_000, max_attempts=8)
+    make_queue(project, name="mail", max_concurrency=4, default_retry_policy=policy)
+    paused = make_queue(project, name="reports")
+    with deed(Person(owner.pk), "queue.pause", paused):
+        pause_queue(paused, reason="the warehouse moves")
+    for status in ("scheduled", "queued", "running", "completed", "failed", "cancelled"):
+        job_in(status, make_queue(project, name=f"of-{status}"), payload={"order": "A-1001", "lines": [1, 2, 3]})
+    dead = job_in("dead_letter", make_queue(project, name="webhooks")).job
+    names = {"fetch": [], "index": [f"resize{i}" for i in range(9)], "publish": ["index"]} | {
+        f"resize{i}": ["fetch"] for i in range(9)
+    }
+    made = submit_graph([
+        Node(name, queue, call(job_type=name.rstrip("0123456789"), max_attempts=1), [After(ref) for ref in refs])
+        for name, refs in names.items()
+    ])  # fmt: skip
+    [lease] = claim_from(queue)
+    end(lease, Succeeded('{"pages":3}'))
+    leases = claim_from(queue, 2)
+    end(leases[0], Failed("out of paper"))
+    batch = create_batch(project.pk, "Nightly invoices",
+                         callbacks={"on_end": {"queue_id": str(queue.pk), "job_type": "noop"}})  # fmt: skip
+    add_jobs(batch.pk, paused, [call(job_type="invoice")] * 5)
+    schedule = create_schedule(queue, name="nightly", cron_expression="0 3 * * *", job_type="noop")
+    trigger(schedule.pk)
+    now: Any = database_now()
+    CircuitBreaker.objects.create(project_id=project.pk, name="hooks.example", state="open", recent="0011111",
+                                  opened_at=now)  # fmt: skip
+    Worker.objects.create(project=project, hostname="far", pid=7, version="1.0", max_concurrency=4)
+    operation = start(
+        prepare(project, NewOperation(action="cancel", filter={"queue_id": paused.pk}, reason="rendered elsewhere"))[0],
+        by=owner.pk,
+        api_key_id=None,
+    )
+    return {
+        "dashboard": "", "queues": "queues", "queue": f"queues/{queue.pk}", "jobs": "jobs", "job": f"jobs/{dead.pk}",
+        "workflows": "workflows", "workflow": f"workflows/{made['fetch'].id}", "batches": "batches",
+        "batch": f"batches/{batch.pk}", "workers": "workers", "dead-letters": "dead-letter",
+        "dead-letter-list": "dead-letter?view=list",
+        "dead-letter": f"dead-letter/{DeadLetter.objects.get(job=dead).pk}", "schedules": "scheduled-jobs",
+        "schedule": f"scheduled-jobs/{schedule.pk}", "retry-policies": "retry-policies",
+        "retry-policy": f"retry-policies/{policy.pk}", "circuit-breakers": "circuit-breakers",
+        "operations": "operations", "operation": f"operations/{operation.pk}", "proofs": "proofs",
+        "settings": "settings", "members": "settings/members",
+    }  # fmt: skip
+
+
+#: What not everybody may open, with the lowest role that may.
+FOR_MEMBERS = {"new-job": "jobs/new"}
+FOR_ADMINS = {
+    "new-queue": "queues/new", "new-schedule": "scheduled-jobs/new", "new-policy": "retry-policies/new",
+    "audit-log": "audit-log", "api-keys": "settings/api-keys", "webhook-secrets": "settings/webhook-secrets",
+}  # fmt: skip

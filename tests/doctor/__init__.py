@@ -1,0 +1,1 @@
+"""Faults that manage.py doctor must name."""
