@@ -50,7 +50,7 @@ def run(stage: Stage) -> list[Figure]:
     expected = {(id_, "on_end") for id_ in made}
     expected |= {(id_, "on_failure" if id_ in failing else "on_success") for id_ in made}
     stage.scheduler()
-    with _folding(stage["folders"]), storm(stage, stage["workers"], every_s=1.5):
+    with _folding(stage["folders"]), storm(stage, stage["workers"], every_s=1.5, most=stage["kills"]):
         stage.until_all_ended()
         stage.until(lambda: not JobBatch.objects.filter(ended_at=None).exists(), 30, "all batches end")
         stage.until_all_ended()
@@ -101,6 +101,12 @@ def _without_guards() -> None:
 PROOF = Proof(
     name="batch",
     run=run,
-    sizes={"batches": Size(12, 200), "jobs": Size(30, 500), "folders": Size(3, 4), "workers": Size(2, 4)},
+    sizes={
+        "batches": Size(12, 200),
+        "jobs": Size(30, 500),
+        "folders": Size(3, 4),
+        "kills": Size(5, 500),
+        "workers": Size(2, 4),
+    },
     breaks={"lock_and_key": _without_guards},
 )

@@ -38,7 +38,7 @@ def run(stage: Stage) -> list[Figure]:
         edges += count
     stage.say(f"{stage['graphs']} graphs, {len(expected):,} jobs, {edges:,} edges")
     stage.scheduler()
-    with storm(stage, stage["workers"], every_s=1.0) as weather:
+    with storm(stage, stage["workers"], every_s=1.0, most=stage["kills"]) as weather:
         stage.until_all_ended()
     found = {str(id_): status for id_, status in stage.rows("select id, status from jobs")}
     return [
@@ -83,6 +83,12 @@ def _without_waiting() -> None:
 PROOF = Proof(
     name="dag",
     run=run,
-    sizes={"graphs": Size(20, 500), "largest": Size(20, 60), "workers": Size(3, 4), "seed": Size(1, 2)},
+    sizes={
+        "graphs": Size(20, 500),
+        "largest": Size(20, 60),
+        "kills": Size(5, 500),
+        "workers": Size(3, 4),
+        "seed": Size(1, 2),
+    },
     breaks={"waiting": _without_waiting},
 )

@@ -38,7 +38,7 @@ def run(stage: Stage) -> list[Figure]:
     stage.submit(rated, n_rated, payload={"ms": 1})
     stage.scheduler()
     most = 0
-    with storm(stage, stage["workers"], seats=8, every_s=1.5) as weather:
+    with storm(stage, stage["workers"], seats=8, every_s=1.5, most=stage["kills"]) as weather:
         while stage.value("select count(*) from jobs where completed_at is null and queue_id = %s", limited.pk):
             most = max(most, stage.value(IN_FLIGHT, limited.pk))
     stage.until_all_ended()
@@ -87,6 +87,6 @@ def _without_rate() -> None:
 PROOF = Proof(
     name="limits",
     run=run,
-    sizes={"jobs": Size(300, 20_000), "workers": Size(3, 4)},
+    sizes={"jobs": Size(300, 20_000), "kills": Size(5, 500), "workers": Size(3, 4)},
     breaks={"queue": _without_count, "keys": _without_keys, "rate": _without_rate},
 )
