@@ -12,7 +12,7 @@ from jobs.worker.runtime import Runtime
 from scheduler_project.lib.figures import Figure
 
 GRACE_S = 2
-LEAVE_S = 15.0
+LEAVE_S = 40.0
 
 
 def run(stage: Stage) -> list[Figure]:

@@ -139,7 +139,7 @@ class Stage:
         """Wait until a number that a query finds is higher than one."""
         self.until(lambda: self.value(statement, *params) > more_than, limit_s, what, every_s=0.01)
 
-    def until_all_ended(self, what: str = "all jobs end", *, stall_s: float = 20.0, every_s: float = 0.1) -> None:
+    def until_all_ended(self, what: str = "all jobs end", *, stall_s: float = 40.0, every_s: float = 0.1) -> None:
         """Wait until no job is left to be worked on.
 
         Raises:
