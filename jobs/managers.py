@@ -68,11 +68,11 @@ class JobQuerySet(models.QuerySet["Job"]):
         """Of each queue with claimable jobs the first one: the queue, when it was due, whether it has a circuit."""
         return [(queue_id, run_at, has_circuit) for queue_id, run_at, has_circuit in run(sql.FRONT_OF_QUEUES, {})]
 
-    def ahead_of(self, *, queue_id: UUID, priority: int, run_at: datetime, id_: UUID, cap: int) -> int:
-        """How many queued jobs would be claimed before this one; ``cap`` stands for "so many or more"."""
+    def ahead_of(self, *, queue_id: UUID, priority: int, run_at: datetime, id_: UUID, cap: int) -> tuple[int, bool]:
+        """How many queued jobs would be claimed before this one, and whether it is "or more": ``cap`` are looked at."""
         place = {"queue_id": queue_id, "priority": priority, "run_at": run_at, "id": id_, "cap": cap}
-        count: int = run(sql.JOBS_AHEAD, place)[0][0]
-        return count
+        count, is_capped = run(sql.JOBS_AHEAD, place)[0]
+        return count, is_capped
 
     def for_operation(self, **params: object) -> list[tuple[UUID, bool]]:
         """The next jobs an operation looks at, and whether they are of its type."""

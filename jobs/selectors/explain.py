@@ -138,12 +138,10 @@ def _limit(queue: Queue, limit: int) -> Iterator[Reason]:
 
 
 def _in_line(job: Job) -> list[Reason]:
-    ahead = Job.objects.ahead_of(
+    ahead, is_capped = Job.objects.ahead_of(
         queue_id=job.queue_id, priority=job.priority, run_at=job.run_at, id_=job.pk, cap=MOST_AHEAD
     )
-    if not ahead:
+    if not ahead and not is_capped:
         return []
-    more = {"jobs_ahead": ahead, "is_capped": ahead == MOST_AHEAD}
-    return [
-        Reason("in_line", f"{ahead}{' or more' if ahead == MOST_AHEAD else ''} jobs of its queue come first.", more)
-    ]
+    more = {"jobs_ahead": ahead, "is_capped": is_capped}
+    return [Reason("in_line", f"{ahead}{' or more' if is_capped else ''} jobs of its queue come first.", more)]

@@ -76,3 +76,19 @@ def test_a_circuit_of_another_project_keeps_nothing(queue: Queue) -> None:
 
     assert codes(job) == []
     assert Job.objects.filter(circuit=F("circuit")).exists()
+
+
+def test_jobs_that_a_claim_walks_past_are_not_ahead(queue: Queue) -> None:
+    Queue.objects.filter(pk=queue.pk).update(max_concurrency_per_key=1)
+    make_job(queue, concurrency_key="a")
+    claim(queue)
+    make_job(queue, concurrency_key="a")
+    broken = make_job(queue, concurrency_key="b")
+    Job.objects.filter(pk=broken.pk).update(circuit="c")
+    CircuitBreaker.objects.create(project_id=queue.project_id, name="c", state="open", opened_at=Now())
+    late = make_job(queue, concurrency_key="c")
+    Job.objects.filter(pk=late.pk).update(deadline=Now())
+    job, last = [make_job(queue, concurrency_key=key) for key in ("d", "e")]
+
+    assert "in_line" not in [reason.code for reason in explain(job)]
+    assert [reason.more["jobs_ahead"] for reason in explain(last) if reason.code == "in_line"] == [1]
