@@ -1,6 +1,6 @@
 """The proofs: each fails when its guard is taken away.
 
-That they hold is a step of its own in .ci/run. By environment: PROVE=claim,crash tries some only, and whether they hold.
+That they hold is a step of its own in .ci/run. By environment: PROVE=claim,crash tries some only, and that they hold.
 """
 
 from __future__ import annotations
