@@ -12,6 +12,8 @@ IS_FIT := $(shell { $(RUN) -c 'import pip' && .ci/find-python $(RUN) && { [ -z '
               [ "$$($(RUN) -c $(VERSION))" = "$$($(PY) -c $(VERSION))" ]; }; } >/dev/null 2>&1 && echo yes)
 
 .DEFAULT_GOAL := help
+# Where it is set, each process would compile all of its modules anew: seconds, for every one that is started.
+unexport PYTHONDONTWRITEBYTECODE
 # Two installations into one .venv would spoil it.
 .NOTPARALLEL:
 .PHONY: help demo test fuzz schema stop check format lint lock clean rebuild

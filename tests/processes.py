@@ -50,7 +50,9 @@ class Process:
     ) -> None:
         self.args = args
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed at the end of the process
-        base = {k: v for k, v in os.environ.items() if not k.startswith(("APP_", "PYTEST_"))}
+        # They start as users' do, with their modules compiled.
+        unwanted = ("APP_", "PYTEST_", "PYTHONDONTWRITEBYTECODE")
+        base = {k: v for k, v in os.environ.items() if not k.startswith(unwanted)}
         self.popen = subprocess.Popen(
             [sys.executable, *program, *args],
             env={**base, **QUICK, "APP_DATABASE_URL": url or database_url(), **(env or {})},

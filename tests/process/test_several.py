@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
 def workers(process: Process) -> list[int]:
     """The pids of the workers under it."""
-    return [child.pid for child in psutil.Process(process.pid).children() if "runworker" in child.cmdline()]
+    return [child.pid for child in psutil.Process(process.pid).children() if child.status() != psutil.STATUS_ZOMBIE]
 
 
 def pids_of_effects() -> set[int]:
