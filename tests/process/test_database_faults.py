@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import threading
 import time
 import urllib.error
@@ -34,7 +35,9 @@ needs_own_cluster = pytest.mark.skipif(
 @pytest.fixture
 def cluster() -> Iterator[EmbeddedPostgres]:
     """A PostgreSQL of its own, durable, with the product's tables."""
-    own = EmbeddedPostgres(settings.BASE_DIR, "restarted", DURABLE).ensure()
+    # Several of pytest's workers may be here at once, each in its own.
+    name = f"restarted-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"
+    own = EmbeddedPostgres(settings.BASE_DIR, name, DURABLE).ensure()
     with psycopg.connect(own.url("postgres"), autocommit=True) as admin:
         admin.execute("drop database if exists punctual with (force)")
     own.create_database("punctual")
