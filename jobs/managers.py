@@ -83,6 +83,17 @@ class JobQuerySet(models.QuerySet["Job"]):
         arrays = {"ids": plain_array(ids), "job_types": text_array(job_types), "payloads": text_array(payloads)}
         return [UUID(row[0]) for row in run(sql.SAME_WORK, arrays)]
 
+    def descendants(self, *, id_: str) -> list[str]:
+        """The jobs that wait for a job, directly or through others."""
+        return [row[0] for row in run(sql.DESCENDANTS, {"id": id_})]
+
+    def workflow_of(self, *, id_: str, most: int) -> list[tuple[str, str, str, list[str]]]:
+        """The jobs that hang together with a job, itself among them, no more than ``most``: the id, type and status
+        of each, and the ids of those it waits for.
+        """
+        rows = run(sql.WORKFLOW_OF, {"id": id_, "most": most})
+        return [(row[0], row[1], row[2], list(row[3])) for row in rows]
+
     def without_payload(self) -> JobQuerySet:
         """For lists: payloads and results may be large and are never shown in one."""
         return self.defer("payload", "result")
@@ -209,17 +220,6 @@ class ClaimManager(models.Manager["Job"]):
     def requeue(self, *, ids: Sequence[str], blocked: Sequence[str] = ()) -> list[Row]:
         """ended -> queued, or scheduled for those that wait for others of them."""
         return run(sql.REQUEUE, {"ids": list(ids), "blocked": list(blocked)})
-
-    def descendants(self, *, id_: str) -> list[str]:
-        """The jobs that wait for a job, directly or through others."""
-        return [row[0] for row in run(sql.DESCENDANTS, {"id": id_})]
-
-    def workflow_of(self, *, id_: str, most: int) -> list[tuple[str, str, str, list[str]]]:
-        """The jobs that hang together with a job, itself among them, no more than ``most``: the id, type and status
-        of each, and the ids of those it waits for.
-        """
-        rows = run(sql.WORKFLOW_OF, {"id": id_, "most": most})
-        return [(row[0], row[1], row[2], list(row[3])) for row in rows]
 
 
 class TermManager(models.Manager["LeaderTerm"]):

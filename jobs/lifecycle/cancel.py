@@ -48,7 +48,7 @@ def cancel_from(job_id: UUID, *, reason: str) -> dict[UUID, JobStatus]:
     Raises:
         Conflict: all of them have ended already.
     """
-    downstream = [UUID(id_) for id_ in Job.claims.descendants(id_=str(job_id))]
+    downstream = [UUID(id_) for id_ in Job.objects.descendants(id_=str(job_id))]
     outcome = cancel_jobs([job_id, *downstream], reason=reason)
     if not outcome:
         raise Conflict("The job and all that wait for it have ended already.")

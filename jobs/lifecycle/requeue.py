@@ -45,7 +45,7 @@ def requeue_from(job_id: UUID, *, by: UUID | None) -> int:
 
 def _requeue_from(job_id: UUID, by: UUID | None) -> int:
     with transaction.atomic():
-        downstream = [UUID(id_) for id_ in Job.claims.descendants(id_=str(job_id))]
+        downstream = [UUID(id_) for id_ in Job.objects.descendants(id_=str(job_id))]
         statuses = _locked([job_id, *downstream])
         _resolve(job_id, statuses.get(job_id), by)
         again = [id_ for id_ in downstream if statuses.get(id_) in TERMINAL and _may_run_again(id_, statuses, by)]

@@ -69,7 +69,7 @@ class Brief:
 
 def workflow_of(job_id: UUID) -> Workflow:
     """The workflow of a job, in one statement."""
-    rows = Job.claims.workflow_of(id_=str(job_id), most=MOST_JOBS + 1)
+    rows = Job.objects.workflow_of(id_=str(job_id), most=MOST_JOBS + 1)
     return Workflow([Reached(*row) for row in rows[:MOST_JOBS]], len(rows) > MOST_JOBS)
 
 

@@ -78,7 +78,7 @@ def workflow(request: MemberRequest, job_id: UUID) -> HttpResponse:
 def cancel(request: MemberRequest, job_id: UUID) -> HttpResponse:
     """Cancel a job and all that wait for it."""
     found = _get(request, job_id, Role.MEMBER)
-    downstream, here = len(Job.claims.descendants(id_=str(job_id))), _path(request, job_id)
+    downstream, here = len(Job.objects.descendants(id_=str(job_id))), _path(request, job_id)
     asked = Question(
         action="workflow.cancel",
         target=str(job_id),
@@ -107,7 +107,7 @@ def cancel(request: MemberRequest, job_id: UUID) -> HttpResponse:
 def retry(request: MemberRequest, job_id: UUID) -> HttpResponse:
     """Run an ended job and all that wait for it again, in their order."""
     found = _get(request, job_id, Role.MEMBER)
-    downstream, here = len(Job.claims.descendants(id_=str(job_id))), _path(request, job_id)
+    downstream, here = len(Job.objects.descendants(id_=str(job_id))), _path(request, job_id)
     asked = Question(
         action="workflow.retry",
         target=str(job_id),
