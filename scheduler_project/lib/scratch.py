@@ -18,6 +18,9 @@ from django.conf import settings
 from psycopg import sql
 
 
+RUN_LIMIT_S = 1_800
+
+
 @dataclass(frozen=True, slots=True)
 class Scratch:
     """One scratch database."""
@@ -54,7 +57,7 @@ class Scratch:
             stdout=subprocess.PIPE,
             text=True,
             check=True,
-            timeout=300,
+            timeout=RUN_LIMIT_S,
         )
         return done.stdout
 

@@ -14,6 +14,7 @@ from jobs.bench import measures
 from jobs.bench.api import api
 from jobs.bench.enqueue import enqueue
 from jobs.bench.live import live
+from jobs.bench.pages import pages
 from scheduler_project.lib.figures import Figure, lines_of
 from scheduler_project.lib.scratch import scratch_database
 
@@ -27,6 +28,7 @@ MEASURES = {
     "backlog": (measures.backlog, 1_000_000),
     "batch": (measures.batch, 100_000),
     "api": (api, 1_000_000),
+    "pages": (pages, 1_000_000),
     "live": (live, 5_000),
 }
 

@@ -1,0 +1,107 @@
+"""The pages of a large project: what each costs the web process and the database."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+from jobs.bench.measures import Say
+from scheduler_project.lib.figures import Figure
+from scheduler_project.lib.scratch import Scratch
+
+PROGRAM = [sys.executable, "-m", "jobs.bench.pages_here"]
+QUEUES, SCHEDULES = 1_000, 500
+#: One job in so many has an attempt in the history; all of them would make the filling as long as the measure.
+HAS_HISTORY = 5
+_ID = (
+    "(lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '7'"
+    " || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid"
+)
+MAKE_QUEUES = """
+insert into queues (id, project_id, name, priority, is_paused, paused_reason, visibility_timeout_secs, updated_at)
+select gen_random_uuid(), id, 'queue-' || lpad(n::text, 4, '0'), n %% 5, n %% 50 = 0,
+       case when n %% 50 = 0 then 'paused by the benchmark' else '' end, 60, now()
+  from projects, generate_series(1, %s) as n
+"""
+#: Ended jobs mostly, over the last day, with some that wait, are to come, or have failed for good.
+MAKE_JOBS = f"""
+insert into jobs (id, project_id, queue_id, job_type, payload, status, run_at, created_at, updated_at, completed_at,
+                  attempt_count, error_message)
+select {_ID}, queue.project_id, queue.id, 'type-' || job.n %% 20, jsonb_build_object('order', job.n), job.status,
+       case when job.status = 'scheduled' then now() + interval '1 day' else job.at end, job.at, job.at,
+       case when job.status in ('completed', 'cancelled', 'dead_letter') then job.at + interval '1 second' end,
+       case when job.status in ('completed', 'dead_letter') then 1 else 0 end,
+       case when job.status = 'dead_letter' then 'ValueError: no customer ' || job.n end
+  from (select n, now() - make_interval(secs => (n %% 86400)) as at,
+               (array['queued', 'scheduled', 'dead_letter', 'cancelled'])[case when n %% 20 < 4 then n %% 20 + 1 end]
+          from generate_series(1, %s) as n) as made(n, at, other)
+ cross join lateral (select made.n, made.at, coalesce(made.other, 'completed') as status) as job
+  join (select id, project_id, row_number() over (order by name) as place, count(*) over () as of from queues) as queue
+    on queue.place = job.n %% queue.of + 1
+"""  # noqa: S608 - constants
+#: What workers and submissions would have counted meanwhile; a scheduler adds it up.
+MAKE_COUNTS = """
+insert into job_stat_deltas (project_id, queue_id, job_type, at, created, started, completed, failed, dead)
+select project_id, queue_id, job_type, date_trunc('minute', created_at), count(*),
+       count(*) filter (where attempt_count > 0), count(*) filter (where status = 'completed'),
+       count(*) filter (where status = 'dead_letter'), count(*) filter (where status = 'dead_letter')
+  from jobs group by 1, 2, 3, 4
+"""
+MAKE_HISTORY = """
+insert into job_executions (id, project_id, job_id, attempt_number, fencing_number, status, claimed_at, started_at,
+                            finished_at, duration_ms, error_message)
+select gen_random_uuid(), project_id, id, 1, 1, case when status = 'completed' then 'completed' else 'failed' end,
+       created_at, created_at, completed_at, 1000, error_message
+  from jobs where attempt_count > 0 and hashtext(id::text) %% %s = 0
+"""
+MAKE_LETTERS = """
+insert into dead_letter_queue (id, project_id, job_id, queue_id, job_type, payload_snapshot, failure_reason,
+                               attempt_count, last_error, moved_at, resolved)
+select gen_random_uuid(), project_id, id, queue_id, job_type, payload, 'attempts used up', 1, error_message,
+       completed_at, false
+  from jobs where status = 'dead_letter'
+"""
+COUNTED = "select count(*) from job_stat_deltas"
+COUNTING_LIMIT_S = 600
+
+
+def pages(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
+    """Every page that reads, as an owner, with ``jobs`` jobs in 1,000 queues and 500 schedules behind it."""
+    say(f"filling {jobs:,} jobs in {QUEUES:,} queues")
+    with scratch.connect() as session:
+        session.execute(MAKE_QUEUES, [QUEUES])
+        session.execute(MAKE_JOBS, [jobs])
+        session.execute(MAKE_HISTORY, [HAS_HISTORY])
+        session.execute(MAKE_LETTERS)
+        session.execute(MAKE_COUNTS)
+        session.execute("vacuum analyze")
+    say("adding up the statistics")
+    _count(scratch)
+    asked = json.dumps({"schedules": SCHEDULES})
+    say("opening each page")
+    found = json.loads(scratch.run(PROGRAM, asked, DJANGO_SETTINGS_MODULE="scheduler_project.settings"))
+    for name, page in sorted(found.items(), key=lambda item: -item[1]["p95"]):
+        times = f"{page['p50']:>8.1f} ms, p95 {page['p95']:>8.1f} ms"
+        say(f"  {name:<22}{times}{page['queries']:>4} queries")
+    slowest = max(found.values(), key=lambda page: page["p95"])
+    return [
+        Figure("pages", len(found), "pages opened"),
+        Figure("slowest_page_p50", slowest["p50"], "ms"),
+        Figure("slowest_page_p95", slowest["p95"], "ms", 150.0, is_most=True),
+        Figure("most_queries", max(page["queries"] for page in found.values()), "", 12, is_most=True),
+    ]
+
+
+def _count(scratch: Scratch) -> None:
+    scheduler: subprocess.Popen[bytes] = scratch.start("runscheduler")
+    try:
+        deadline = time.monotonic() + COUNTING_LIMIT_S
+        while scratch.value(COUNTED):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"the statistics were not added up within {COUNTING_LIMIT_S} s")
+            time.sleep(0.5)
+    finally:
+        scheduler.terminate()
+        scheduler.wait(30)
