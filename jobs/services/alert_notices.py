@@ -5,25 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from jobs.models import Alert, AlertRule, EventType
+from jobs.selectors.alerts import sentence_of
 from jobs.services.notices import email_job, send, webhook_job
-
-Kind = AlertRule.Kind
-_UNITS = {Kind.FAILURE_RATE: "%", Kind.OLDEST_AGE: " s", Kind.SCHEDULE_LATE: " s", Kind.NO_LEADER: " s"}
-_WHAT = {
-    Kind.FAILURE_RATE: "of the attempts failed",
-    Kind.OLDEST_AGE: "waits the oldest ready job",
-    Kind.DEAD_LETTER_GROWTH: "new dead letters",
-    Kind.WORKER_LOST: "workers were lost",
-    Kind.SCHEDULE_LATE: "is a schedule late",
-    Kind.SCHEDULE_MISSED: "due times of schedules were missed",
-    Kind.NO_LEADER: "no scheduler has led",
-}
-
-
-def sentence_of(alert: Alert) -> str:
-    """What was wrong, in words."""
-    unit = _UNITS.get(Kind(alert.kind), "")
-    return f"{alert.value:,g}{unit} {_WHAT[Kind(alert.kind)]} (threshold {alert.threshold:,g}{unit})"
 
 
 def facts_of(rule: AlertRule, alert: Alert) -> dict[str, Any]:
