@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -120,22 +121,22 @@ class RuleView(ApiView):
     @describe({200: RuleOutput}, patch=RulePatch, headers=IF_MATCH_HEADER)
     def patch(self, request: Request, rule_id: UUID) -> Response:
         changes, actor = read_patch(request, RulePatch), actor_of(request)
-        rule = get_rule(actor, rule_id, needs=Role.ADMIN)
-        _stay_in_project(actor, rule.scope)
-        _stay_in_project(actor, changes.get("scope"))
-        refuse_if_changed(request, _rule(rule))
-        with deed(actor, "alert_rule.update", rule):
-            update_rule(rule, **changes)
+        with transaction.atomic():
+            rule = _locked(actor, rule_id)
+            _stay_in_project(actor, changes.get("scope"))
+            refuse_if_changed(request, _rule(rule))
+            with deed(actor, "alert_rule.update", rule):
+                update_rule(rule, **changes)
         return tagged(_rule(rule))
 
     @describe({204: None}, headers=IF_MATCH_HEADER)
     def delete(self, request: Request, rule_id: UUID) -> Response:
         actor = actor_of(request)
-        rule = get_rule(actor, rule_id, needs=Role.ADMIN)
-        _stay_in_project(actor, rule.scope)
-        refuse_if_changed(request, _rule(rule))
-        with deed(actor, "alert_rule.delete", rule, is_end=True):
-            delete_rule(rule)
+        with transaction.atomic():
+            rule = _locked(actor, rule_id)
+            refuse_if_changed(request, _rule(rule))
+            with deed(actor, "alert_rule.delete", rule, is_end=True):
+                delete_rule(rule)
         return Response(status=204)
 
 
@@ -154,6 +155,14 @@ class AlertView(ApiView):
     @describe({200: AlertOutput})
     def get(self, request: Request, alert_id: UUID) -> Response:
         return Response(_alert(get_alert(actor_of(request), alert_id, needs=Role.VIEWER)))
+
+
+def _locked(actor: Actor, rule_id: UUID) -> AlertRule:
+    # Sought before, so that strangers lock nothing.
+    get_rule(actor, rule_id, needs=Role.ADMIN)
+    rule = get_rule(actor, rule_id, needs=Role.ADMIN, is_locked=True)
+    _stay_in_project(actor, rule.scope)
+    return rule
 
 
 def _stay_in_project(actor: Actor, scope: str | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,7 +20,7 @@ from jobs.services.subscriptions import (
     delete_subscription,
     update_subscription,
 )
-from orgs.access import Machine, get_project, project_of_new
+from orgs.access import Actor, Machine, get_project, project_of_new
 from orgs.audit import deed
 from orgs.authentication import actor_of
 from orgs.models import Role
@@ -92,19 +93,21 @@ class SubscriptionView(ApiView):
     @describe({200: SubscriptionOutput}, patch=SubscriptionPatch, headers=IF_MATCH_HEADER)
     def patch(self, request: Request, subscription_id: UUID) -> Response:
         changes, actor = read_patch(request, SubscriptionPatch), actor_of(request)
-        found = get_subscription(actor, subscription_id, needs=Role.ADMIN)
-        refuse_if_changed(request, _shown(found))
-        with deed(actor, "event_subscription.update", found):
-            update_subscription(found, **changes)
+        with transaction.atomic():
+            found = _locked(actor, subscription_id)
+            refuse_if_changed(request, _shown(found))
+            with deed(actor, "event_subscription.update", found):
+                update_subscription(found, **changes)
         return tagged(_shown(found))
 
     @describe({204: None}, headers=IF_MATCH_HEADER)
     def delete(self, request: Request, subscription_id: UUID) -> Response:
         actor = actor_of(request)
-        found = get_subscription(actor, subscription_id, needs=Role.ADMIN)
-        refuse_if_changed(request, _shown(found))
-        with deed(actor, "event_subscription.delete", found, is_end=True):
-            delete_subscription(found)
+        with transaction.atomic():
+            found = _locked(actor, subscription_id)
+            refuse_if_changed(request, _shown(found))
+            with deed(actor, "event_subscription.delete", found, is_end=True):
+                delete_subscription(found)
         return Response(status=204)
 
 
@@ -113,6 +116,12 @@ class TestDeliveryView(ApiView):
     def post(self, request: Request, subscription_id: UUID) -> Response:
         found = get_subscription(actor_of(request), subscription_id, needs=Role.ADMIN)
         return Response({"job_id": send_test(found)}, status=202)
+
+
+def _locked(actor: Actor, subscription_id: UUID) -> EventSubscription:
+    # Sought before, so that strangers lock nothing.
+    get_subscription(actor, subscription_id, needs=Role.ADMIN)
+    return get_subscription(actor, subscription_id, needs=Role.ADMIN, is_locked=True)
 
 
 def _shown(subscription: EventSubscription) -> dict[str, Any]:

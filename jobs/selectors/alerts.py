@@ -31,9 +31,10 @@ def list_rules(actor: Actor, project_id: UUID | None = None) -> QuerySet[AlertRu
     return _listed(AlertRule.objects.all(), actor, project_id)
 
 
-def get_rule(actor: Actor, rule_id: UUID, *, needs: Role) -> AlertRule:
+def get_rule(actor: Actor, rule_id: UUID, *, needs: Role, is_locked: bool = False) -> AlertRule:
     """One rule with its project and organization. Raises NotFound or Forbidden."""
     rows = AlertRule.objects.filter(pk=rule_id).select_related("project__organization")
+    rows = rows.select_for_update(no_key=True, of=("self",)) if is_locked else rows
     return get_visible(rows, actor, "project", needs=needs, what="alert rule")
 
 
@@ -61,9 +62,10 @@ def list_subscriptions(actor: Actor, project_id: UUID | None = None) -> QuerySet
     return _listed(EventSubscription.objects.all(), actor, project_id)
 
 
-def get_subscription(actor: Actor, subscription_id: UUID, *, needs: Role) -> EventSubscription:
+def get_subscription(actor: Actor, subscription_id: UUID, *, needs: Role, is_locked: bool = False) -> EventSubscription:
     """One subscription. Raises NotFound or Forbidden."""
     rows = EventSubscription.objects.filter(pk=subscription_id)
+    rows = rows.select_for_update(no_key=True, of=("self",)) if is_locked else rows
     return get_visible(rows, actor, "project", needs=needs, what="event subscription")
 
 

@@ -58,7 +58,7 @@ def update_rule(rule: AlertRule, **changes: Any) -> AlertRule:
         setattr(rule, field, value)
     _check(rule)
     with refusals(_TAKEN):
-        if not AlertRule.objects.select_for_update(no_key=True).filter(pk=rule.pk).exists():
+        if AlertRule.objects.select_for_update(no_key=True).filter(pk=rule.pk).first() is None:
             raise NotFound("There is no such alert rule.")
         rule.save(update_fields=[*changes, "updated_at"])
         if not rule.is_enabled:
@@ -69,6 +69,7 @@ def update_rule(rule: AlertRule, **changes: Any) -> AlertRule:
 def delete_rule(rule: AlertRule) -> None:
     """Delete a rule; its history stays. Raises NotFound if it is gone already."""
     with transaction.atomic():
+        AlertRule.objects.select_for_update().filter(pk=rule.pk).first()
         close_alerts(rule, "The rule was deleted.")
         if not AlertRule.objects.filter(pk=rule.pk).delete()[0]:
             raise NotFound("There is no such alert rule.")

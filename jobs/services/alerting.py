@@ -104,7 +104,10 @@ def _look(rule: AlertRule, found: Measured, now: datetime) -> None:
 
 
 def _begin(rule: AlertRule, found: Measured, now: datetime) -> Alert | None:
-    """None if another evaluator began it in this moment: it goes on with it."""
+    """None if another evaluator began it in this moment, which goes on with it, or the rule was switched off."""
+    # Whoever switches it off or deletes it holds its row: either he sees this alert, or he is seen here.
+    if AlertRule.objects.select_for_update(no_key=True).filter(pk=rule.pk, is_enabled=True).first() is None:
+        return None
     made = Alert(
         project_id=rule.project_id, rule_id=rule.pk, rule_name=rule.name, kind=rule.kind, threshold=rule.threshold,
         value=found.value or 0.0, details=found.details, since=now,

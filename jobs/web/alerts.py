@@ -80,8 +80,7 @@ def edit(request: MemberRequest, rule_id: UUID) -> HttpResponse:
         return _show(request, form, rule, status=422)
     try:
         with transaction.atomic():
-            AlertRule.objects.select_for_update(no_key=True).filter(pk=rule_id).first()
-            current = _get(request, rule_id)
+            current = get_rule(request.actor, rule_id, needs=Role.ADMIN, is_locked=True)
             if request.POST.get("seal") != seal_of(values_of_rule(current)):
                 fresh = _form(request, initial=values_of_rule(current), is_new=False)
                 return _show(request, fresh, current, status=409, problem=_FASTER)

@@ -78,8 +78,7 @@ def edit(request: MemberRequest, subscription_id: UUID) -> HttpResponse:
         return _show(request, form, found, status=422)
     try:
         with transaction.atomic():
-            EventSubscription.objects.select_for_update(no_key=True).filter(pk=subscription_id).first()
-            current = _get(request, subscription_id)
+            current = get_subscription(request.actor, subscription_id, needs=Role.ADMIN, is_locked=True)
             values = values_of_subscription(current)
             if request.POST.get("seal") != seal_of(values):
                 return _show(request, SubscriptionForm(initial=values), current, status=409, problem=_FASTER)
