@@ -41,9 +41,12 @@ def look(after: UUID = FIRST, *, kinds: Collection[str] = Kind.values) -> UUID |
     """
     rows = _enabled().filter(pk__gt=after, kind__in=list(kinds)).order_by("pk")
     rules = list(rows.select_related("project__organization")[:RULES_AT_ONCE])
+    ids = {rule.pk: rule.project_id for rule in rules}
+    open_ = Alert.objects.filter(project_id__in=set(ids.values()), rule_id__in=list(ids)).exclude(state=State.RESOLVED)
+    alerts = {alert.rule_id: alert for alert in open_} if rules else {}
     now = database_now()
     for rule in rules:
-        _look_safely(rule, now)
+        _look_safely(rule, alerts.get(rule.pk), now)
     return rules[-1].pk if len(rules) == RULES_AT_ONCE else None
 
 
@@ -78,29 +81,40 @@ def _enabled() -> QuerySet[AlertRule]:
     return AlertRule.objects.filter(is_enabled=True, project__deleted_at=None)
 
 
-def _look_safely(rule: AlertRule, now: datetime) -> None:
+def _look_safely(rule: AlertRule, alert: Alert | None, now: datetime) -> None:
     try:
-        with transaction.atomic():
-            _look(rule, measure(rule, now), now)
+        found = measure(rule, now)
+        if _is_a_step_due(rule, alert, found, now):
+            with transaction.atomic():
+                _step(rule, alert, found, now)
     except Exception as error:  # boundary: one bad rule never stops the others
         if session() is None:
             raise
         log.error("alert_rule_not_evaluated", rule_id=str(rule.pk), kind=rule.kind, error=str(error))
 
 
-def _look(rule: AlertRule, found: Measured, now: datetime) -> None:
+def _is_a_step_due(rule: AlertRule, alert: Alert | None, found: Measured, now: datetime) -> bool:
+    """Nearly always nothing changes, and then nothing is written or locked."""
     if found.value is None:
-        return  # not known now: nothing begins and nothing ends
-    open_ = Alert.objects.filter(project_id=rule.project_id, rule_id=rule.pk).exclude(state=State.RESOLVED)
-    alert = open_.first()
+        return False  # not known now: nothing begins and nothing ends
     if found.value < rule.threshold:
+        return alert is not None
+    return alert is None or (alert.state == State.PENDING and _is_long_enough(rule, alert, now))
+
+
+def _step(rule: AlertRule, alert: Alert | None, found: Measured, now: datetime) -> None:
+    if found.value is not None and found.value < rule.threshold:
         if alert is not None:
             _resolve(rule, alert, "")
         return
     if alert is None:
         alert = _begin(rule, found, now)
-    if alert is not None and alert.state == State.PENDING and (now - alert.since).total_seconds() >= rule.for_secs:
+    if alert is not None and alert.state == State.PENDING and _is_long_enough(rule, alert, now):
         _fire(rule, alert, found)
+
+
+def _is_long_enough(rule: AlertRule, alert: Alert, now: datetime) -> bool:
+    return (now - alert.since).total_seconds() >= rule.for_secs
 
 
 def _begin(rule: AlertRule, found: Measured, now: datetime) -> Alert | None:
