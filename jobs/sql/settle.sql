@@ -75,8 +75,10 @@ with ended as (
       from ended
      group by project_id, queue_id, job_type
     having count(outcome) > 0 or bool_or(status in ('cancelled', 'dead_letter'))
+-- part told
 ), told as (
-    -- For whoever subscribed to the project's events; of a batch in which nothing went wrong no row comes this far.
+    -- For whoever subscribed to the project's events. Left out where no job of the batch ends badly: even a part that
+    -- writes nothing has to be planned.
     insert into outgoing_events (id, project_id, type, at, queue_id, data)
     select token, project_id, 'job.' || status, statement_timestamp(), queue_id,
            jsonb_build_object('job_id', id, 'queue_id', queue_id, 'job_type', job_type, 'status', status,
@@ -85,6 +87,7 @@ with ended as (
      where status in ('dead_letter', 'failed')
        and exists (select from event_subscriptions as wanted
                     where wanted.project_id = ended.project_id and wanted.is_active)
+-- end of told
 )
 select id::text, status, token::text
   from ended

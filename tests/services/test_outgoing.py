@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from jobs.decisions import Discarded, Failed, Succeeded
+from jobs.decisions import Discarded, Failed, Succeeded, Verdict
 from jobs.lease import Ending
 from jobs.lifecycle.settle import settle
 from jobs.lifecycle.submit import NewJob
@@ -59,6 +59,19 @@ def test_the_end_of_an_attempt_takes_as_many_statements_with_a_subscription_as_w
     assert statements_of_a_settle(queue) == without
     assert 1 <= len(without) <= 6
     assert OutgoingEvent.objects.count() == 4
+
+
+def test_a_batch_in_which_nothing_went_wrong_is_settled_by_the_statement_without_events(queue):
+    """As it was before there were any, whether somebody subscribed or not."""
+    subscribe(queue.project)
+    make_jobs(queue, 3, max_attempts=2)
+    leases = claim_from(queue, 3)
+    verdicts: list[Verdict] = [Succeeded(), Succeeded(), Failed("once more")]
+    with transaction.atomic(), CaptureQueriesContext(connection) as seen:
+        settle([Ending.of(lease, verdict, str(uuid7()), 1.0) for lease, verdict in zip(leases, verdicts, strict=True)])
+
+    assert "update jobs" in (text := " ".join(query["sql"] for query in seen.captured_queries))
+    assert "outgoing_events" not in text
 
 
 def test_nothing_is_written_where_nobody_asked(queue):
