@@ -14,6 +14,7 @@ IS_FIT := $(shell { $(RUN) -c 'import pip' && .ci/find-python $(RUN) && { [ -z '
 .DEFAULT_GOAL := help
 # Where it is set, each process would compile all of its modules anew: seconds, for every one that is started.
 unexport PYTHONDONTWRITEBYTECODE
+export FULL
 # Two installations into one .venv would spoil it.
 .NOTPARALLEL:
 .PHONY: help demo test fuzz schema stop check format lint lock clean rebuild
@@ -24,8 +25,8 @@ help: ## show this list
 demo: $(V)/.run ## run everything with sample data; ARGS="--port 3001 --workers 4"
 	@exec $(RUN) manage.py demo $(ARGS)
 
-test: $(V)/.dev ## run the tests; ARGS="tests/unit -k name"
-	@exec $(RUN) -m pytest -q -n 2 $(ARGS)
+test: $(V)/.dev ## run the tests; ARGS="tests/unit -k name", FULL=1 at full size
+	@exec $(RUN) -m pytest -q -n 2 --dist worksteal $(ARGS)
 
 fuzz: $(V)/.dev ## send made-up requests to a real server for a while; SECONDS=600
 	@FUZZ_SECONDS=$(or $(SECONDS),600) $(RUN) -m pytest -q tests/fuzz

@@ -24,6 +24,7 @@ from jobs.models import (
     JobLog,
     LeaderTerm,
     Operation,
+    ProofResult,
     ScheduledJob,
     ScheduleFire,
     Worker,
@@ -189,5 +190,13 @@ class EventSubscriptionAdmin(ReadOnlyAdmin):
     list_display = ("name", "project", "is_active", "last_error_at", "created_at")
     list_filter = ("is_active",)
     list_select_related = ("project",)
+    search_fields = ("name",)
+    ordering = ("-id",)
+
+
+@admin.register(ProofResult)
+class ProofResultAdmin(ReadOnlyAdmin):
+    list_display = ("name", "verdict", "reason", "took_s", "version", "ended_at")
+    list_filter = ("verdict", "name")
     search_fields = ("name",)
     ordering = ("-id",)
