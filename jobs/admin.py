@@ -12,8 +12,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from jobs.models import (
+    Alert,
+    AlertRule,
     ArchivedJob,
     CircuitBreaker,
+    EventSubscription,
     Job,
     JobBatch,
     JobDependency,
@@ -160,6 +163,33 @@ class LeaderTermAdmin(ReadOnlyAdmin):
 class CircuitBreakerAdmin(ReadOnlyAdmin):
     list_display = ("name", "project_id", "state", "recent", "allowance", "opened_at")
     list_filter = ("state",)
+    search_fields = ("name",)
+    ordering = ("-id",)
+
+
+@admin.register(AlertRule)
+class AlertRuleAdmin(ReadOnlyAdmin):
+    list_display = ("name", "project", "kind", "scope", "threshold", "is_enabled", "created_at")
+    list_filter = ("kind", "is_enabled")
+    list_select_related = ("project",)
+    search_fields = ("name",)
+    ordering = ("-id",)
+
+
+@admin.register(Alert)
+class AlertAdmin(ReadOnlyAdmin):
+    list_display = ("rule_name", "project", "kind", "state", "value", "since", "fired_at", "resolved_at")
+    list_filter = ("state", "kind")
+    list_select_related = ("project",)
+    search_fields = ("=rule_id", "rule_name")
+    ordering = ("-id",)
+
+
+@admin.register(EventSubscription)
+class EventSubscriptionAdmin(ReadOnlyAdmin):
+    list_display = ("name", "project", "is_active", "last_error_at", "created_at")
+    list_filter = ("is_active",)
+    list_select_related = ("project",)
     search_fields = ("name",)
     ordering = ("-id",)
 

@@ -146,9 +146,9 @@ class ClaimManager(models.Manager["Job"]):
         """claimed -> running."""
         return Call(sql.START, params)
 
-    def settle(self, **params: object) -> Call:
-        """The end of attempts."""
-        return Call(sql.SETTLE, params)
+    def settle(self, *, may_be_told: bool, **params: object) -> Call:
+        """The end of attempts; ``may_be_told`` if a job may end in a way that somebody subscribed to."""
+        return Call(sql.SETTLE if may_be_told else sql.SETTLE_WELL, params)
 
     def release(self) -> Call:
         """Let go the jobs that waited for those just settled."""

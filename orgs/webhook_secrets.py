@@ -54,6 +54,11 @@ def signing_keys(project_id: UUID | str) -> tuple[bytes, ...]:
     return tuple(secretbox.decrypt(text) for text in sealed)
 
 
+def are_calls_signed(project_id: UUID | str) -> bool:
+    """Has the project a usable secret?"""
+    return _usable(project_id).exists()
+
+
 def create_secret(project: Project, *, by: UUID | None) -> ShownSecret:
     """A new secret; from now on the project's calls are signed with it too.
 

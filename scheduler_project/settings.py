@@ -286,6 +286,22 @@ EVENTS_MAX_CONNECTIONS = env.integer("EVENTS_MAX_CONNECTIONS", 1_000, at_least=0
 EVENTS_RECHECK_SECS = env.integer("EVENTS_RECHECK_SECS", 30, at_least=1, at_most=50)
 EVENTS_MAX_PER_USER = env.integer("EVENTS_MAX_PER_USER", 50, at_least=1, at_most=100_000)
 
+# -- e-mail: of alerts, through Django's own settings -------------------------------------------------------------
+#: Without a host mails are written to the worker's output; in production there must be a mail server.
+EMAIL_HOST = env.text("EMAIL_HOST") or "localhost"
+EMAIL_BACKEND = (
+    "django.core.mail.backends.smtp.EmailBackend"
+    if IS_PRODUCTION or env.text("EMAIL_HOST")
+    else "django.core.mail.backends.console.EmailBackend"
+)
+EMAIL_PORT = env.integer("EMAIL_PORT", 25, at_least=1, at_most=65_535)
+EMAIL_HOST_USER = env.text("EMAIL_USER")
+EMAIL_HOST_PASSWORD = env.text("EMAIL_PASSWORD")
+_EMAIL_SECURITY = env.choice("EMAIL_SECURITY", "none", ["none", "starttls", "tls"])
+EMAIL_USE_TLS, EMAIL_USE_SSL = _EMAIL_SECURITY == "starttls", _EMAIL_SECURITY == "tls"
+EMAIL_TIMEOUT = 30
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("EMAIL_FROM", "punctual@localhost")
+
 # -- logs -----------------------------------------------------------------------------------------------------
 LOG_LEVEL = env.choice("LOG_LEVEL", "info", ["debug", "info", "warning", "error"])
 LOG_FORMAT = env.choice("LOG_FORMAT", "json", ["json", "pretty"])

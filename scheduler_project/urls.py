@@ -26,6 +26,7 @@ project_pages = [
     path("", include("jobs.web.workflow_urls")),
     path("", include("orgs.web.project_urls")),
     path("", include("jobs.web.proof_urls")),
+    path("", include("jobs.web.alert_urls")),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("accounts.web.urls")),

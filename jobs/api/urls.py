@@ -3,6 +3,7 @@
 from django.urls import path
 
 from jobs.api import (
+    alerts,
     batches,
     breakers,
     bulk,
@@ -15,6 +16,7 @@ from jobs.api import (
     remote,
     schedules,
     stats,
+    subscriptions,
     system,
     workers,
 )
@@ -50,6 +52,21 @@ urlpatterns = [
     path("circuit-breakers", breakers.BreakersView.as_view(), name="breakers"),
     path("circuit-breakers/<uuid:breaker_id>", breakers.BreakerView.as_view(), name="breaker"),
     path("circuit-breakers/<uuid:breaker_id>/reset", breakers.ResetView.as_view(), name="reset_breaker"),
+    path("alert-rules", alerts.RulesView.as_view(), name="alert_rules"),
+    path("alert-rules/<uuid:rule_id>", alerts.RuleView.as_view(), name="alert_rule"),
+    path("alerts", alerts.AlertsView.as_view(), name="alerts"),
+    path("alerts/<uuid:alert_id>", alerts.AlertView.as_view(), name="alert"),
+    path("event-subscriptions", subscriptions.SubscriptionsView.as_view(), name="event_subscriptions"),
+    path(
+        "event-subscriptions/<uuid:subscription_id>",
+        subscriptions.SubscriptionView.as_view(),
+        name="event_subscription",
+    ),
+    path(
+        "event-subscriptions/<uuid:subscription_id>/test",
+        subscriptions.TestDeliveryView.as_view(),
+        name="test_delivery",
+    ),
     path("job-types", job_types.JobTypesView.as_view(), name="job_types"),
     path("metrics/system", system.SystemView.as_view(), name="system"),
     path("stats/queues", stats.QueueStatsView.as_view(), name="queue_stats"),

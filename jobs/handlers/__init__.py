@@ -9,6 +9,7 @@
 
 from jobs.handlers import cleanup as _cleanup  # noqa: F401 - registers the built-in types
 from jobs.handlers import django_task as _django_task  # noqa: F401
+from jobs.handlers import email as _email  # noqa: F401
 from jobs.handlers import shell as _shell  # noqa: F401
 from jobs.handlers import testing as _testing  # noqa: F401
 from jobs.handlers import webhook as _webhook  # noqa: F401

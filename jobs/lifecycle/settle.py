@@ -17,6 +17,9 @@ from queues.backoff import DEFAULT_RULE
 from scheduler_project.lib.sql import Row, past_deadlocks, run_together
 from scheduler_project.lib.statements import Call, plain_array, text_array
 
+#: What people can subscribe to (ADR 26).
+_TOLD = frozenset({JobStatus.DEAD_LETTER.value, JobStatus.FAILED.value})
+
 
 class Settled(NamedTuple):
     """What was written, by job id; ``lost`` are the endings whose lease no longer held: nothing was written."""
@@ -59,6 +62,7 @@ def _settle_call(endings: Sequence[Ending]) -> Call:
     rules = Job.objects.retry_rules(retried) if retried else {}
     made = [decide(e.verdict, e.attempt_count, rules.get(e.job_id, DEFAULT_RULE)) for e in batch]
     return Job.claims.settle(
+        may_be_told=any(d.status in _TOLD for d in made),
         ids=plain_array([e.job_id for e in batch]),
         tokens=plain_array([e.token for e in batch]),
         statuses=plain_array([d.status for d in made]),

@@ -143,7 +143,10 @@ class ScheduleFire(models.Model):
                 name="schedule_fires_outcome",
             ),
         ]
-        indexes = [models.Index(fields=["scheduled_job", "-due_at"], name="schedule_fires_newest")]
+        indexes = [
+            models.Index(fields=["scheduled_job", "-due_at"], name="schedule_fires_newest"),
+            models.Index(fields=["project", "decided_at"], condition=Q(reason="misfire"), name="schedule_fires_missed"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.outcome} {self.due_at}"

@@ -45,7 +45,8 @@ class Worker(models.Model):
         db_table = "workers"
         default_manager_name = "objects"
         indexes = [
-            models.Index(fields=["last_seen_at"], condition=Q(status__in=["active", "draining"]), name="workers_alive")
+            models.Index(fields=["last_seen_at"], condition=Q(status__in=["active", "draining"]), name="workers_alive"),
+            models.Index(fields=["last_seen_at"], condition=Q(status="lost"), name="workers_lost"),
         ]
         constraints = [
             models.CheckConstraint(

@@ -13,11 +13,13 @@ from jobs import metrics
 from jobs.hints import CHANNEL, DUE, QUIET_S
 from jobs.metrics_port import serve_metrics
 from jobs.scheduler.duties import (
+    alerts,
     batches,
     circuits,
     cron,
     expire,
     operations,
+    outgoing,
     partitions,
     promote,
     reap,
@@ -73,6 +75,8 @@ def duties_of(config: SchedulerConfig) -> list[Duty]:
         reap.duty(config.reap_s),
         workers.duty(min(10.0, config.silent_s / 3), config.silent_s),
         statistics.duty(1.0),
+        outgoing.duty(1.0),
+        alerts.duty(5.0),
         partitions.duty(3600.0),
         retain.duty(600.0),
         tidy.duty(60.0),

@@ -9,12 +9,14 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject, Left
 
 from dlq.models import DeadLetter
 from jobs.histogram import added, percentile_ms
-from jobs.models import JobExecution, LeaderTerm, QueueStat, ScheduledJob, Worker
+from jobs.models import Alert, JobExecution, LeaderTerm, QueueStat, ScheduledJob, Worker
+from jobs.selectors.alerts import firing_alerts, sentence_of
 from jobs.selectors.explain import LEADER_SILENT_S
 from jobs.selectors.stats import Range, depths_of, points_by_type
 from orgs.models import Project
@@ -123,7 +125,7 @@ def project_now(project: Project, now: datetime) -> Now:
     queues = queues_now(project, list(found[:MOST_QUEUES]), workers, now)
     due = ScheduledJob.objects.filter(project=project, is_active=True).defer("payload_template")
     schedules = list(due.order_by("next_run_at", "id")[:MOST_SCHEDULES])
-    leader = LeaderTerm.objects.order_by("-id").first()
+    leader, firing = _leader_and_alerts(project.pk)
     if leader and (leader.ended_at or (now - leader.renewed_at).total_seconds() > LEADER_SILENT_S):
         leader = None
     total: Counter[str] = Counter()
@@ -131,7 +133,12 @@ def project_now(project: Project, now: datetime) -> Now:
         total.update(row.depth)
     ages = [row.oldest_s for row in queues if row.oldest_s is not None]
     capacity = sum(worker.max_concurrency for worker in workers if _reports(worker, now))
-    attention = [*_of_queues(queues), *_of_schedules(schedules, now), *_of_system(leader, total, workers, now)]
+    attention = [
+        *_of_alerts(firing),
+        *_of_queues(queues),
+        *_of_schedules(schedules, now),
+        *_of_system(leader, total, workers, now),
+    ]
     attention.sort(key=lambda row: not row.is_bad)
     return Now(queues, workers, schedules, leader, total, capacity, max(ages, default=None), attention)
 
@@ -240,6 +247,30 @@ def _alive(project_id: UUID) -> Any:
 
 def _reports(worker: Worker, now: datetime) -> bool:
     return (now - worker.last_seen_at).total_seconds() <= LEADER_SILENT_S
+
+
+def _leader_and_alerts(project_id: UUID) -> tuple[LeaderTerm | None, list[Alert]]:
+    """The newest term and what fires now, in one statement: each page has a budget of them."""
+    term = JSONObject(**{name: name for name in ("id", "hostname", "pid", "acquired_at", "renewed_at", "ended_at")})
+    alert = JSONObject(**{name: name for name in ("rule_name", "kind", "value", "threshold", "fired_at")})
+    found: Any = Project.objects.filter(pk=project_id).annotate(
+        term=Subquery(LeaderTerm.objects.order_by("-id").values_list(term)[:1]),
+        firing=ArraySubquery(firing_alerts(project_id).values_list(alert)),
+    )
+    newest, firing = found.values_list("term", "firing").first() or (None, [])
+    return None if newest is None else LeaderTerm(**_timed(newest)), [Alert(**_timed(one)) for one in firing]
+
+
+def _timed(row: dict[str, Any]) -> dict[str, Any]:
+    is_time = {name for name, value in row.items() if name.endswith("_at") and value is not None}
+    return {name: datetime.fromisoformat(value) if name in is_time else value for name, value in row.items()}
+
+
+def _of_alerts(firing: Sequence[Alert]) -> list[Attention]:
+    return [
+        Attention(f"{alert.rule_name} fires: {sentence_of(alert)}", alert.fired_at, "alert_rules", is_bad=True)
+        for alert in firing
+    ]
 
 
 def _of_queues(rows: Sequence[QueueNow]) -> list[Attention]:

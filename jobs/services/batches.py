@@ -13,9 +13,10 @@ from django.db.models.functions import Now
 from jobs.hints import DUE, hint
 from jobs.lifecycle.cancel import cancel_jobs
 from jobs.lifecycle.submit import NewJob, Submitted, submit_job, submit_jobs
-from jobs.models import Job, JobBatch
+from jobs.models import EventType, Job, JobBatch
 from jobs.new_job import checked, sealed_payload
 from jobs.selectors.batches import Progress, batches_to_fold, has_failure, has_pending_jobs, progress_with_children
+from jobs.services.outgoing import emit
 from jobs.states import TERMINAL
 from queues.models import Queue
 from scheduler_project.lib import logs
@@ -154,6 +155,11 @@ def _end(batch: JobBatch, found: Progress) -> None:
         ended_at=Now(),
         updated_at=Now(),
     )
+    about = {
+        "batch_id": str(batch.pk), "name": batch.name, "status": status.value, "total": found.total,
+        "completed": found.completed, "failed": found.failed, "cancelled": found.cancelled,
+    }  # fmt: skip
+    emit(EventType.BATCH_FINISHED, batch.project_id, about)
     _fire(batch, "on_end", found)
     if status == Status.COMPLETED:
         _fire(batch, "on_success", found)

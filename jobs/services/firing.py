@@ -17,7 +17,8 @@ from jobs.events import SCHEDULE, tell
 from jobs.lifecycle.cancel import cancel_jobs
 from jobs.lifecycle.submit import NewJob, Parent, submit_job
 from jobs.misfire import Due, Rules, judge
-from jobs.models import Job, ScheduledJob, ScheduleFire
+from jobs.models import EventType, Job, ScheduledJob, ScheduleFire
+from jobs.services.outgoing import emit
 from jobs.services.schedule_times import next_time, times_until
 from jobs.states import IN_FLIGHT, WAITING
 from scheduler_project.lib import logs
@@ -127,8 +128,19 @@ def _decide(schedule: ScheduledJob, due_times: Sequence[datetime], now: datetime
         ledger.append(entry(schedule, due.at, job_id=job_id, reason=reason, now=now))
         decided.append(Due(due.at, runs=job_id is not None))
     ScheduleFire.objects.bulk_create(ledger)
+    _tell_missed(schedule, [fire.due_at for fire in ledger if fire.reason == Reason.MISFIRE])
     metrics.count_fires([(fire.outcome, fire.reason) for fire in ledger])
     return decided
+
+
+def _tell_missed(schedule: ScheduledJob, missed: Sequence[datetime]) -> None:
+    """One event, however many due times were missed at once."""
+    if missed:
+        about = {
+            "schedule_id": str(schedule.pk), "name": schedule.name, "missed": len(missed),
+            "first_due_at": min(missed).isoformat(), "last_due_at": max(missed).isoformat(),
+        }  # fmt: skip
+        emit(EventType.SCHEDULE_MISSED, schedule.project_id, about, queue_id=schedule.queue_id)
 
 
 def _reason_to_skip(schedule: ScheduledJob, due: Due, left: float) -> tuple[str, list[Parent]]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from uuid import UUID
 
-from jobs.models import Job
+from jobs.models import EventType, Job
+from jobs.services.outgoing import emit
 from jobs.states import JobStatus
 from queues.models import Queue
 from queues.services import pause_queue
@@ -31,6 +32,14 @@ def pause(queue: Queue, *, reason: str = "") -> Queue:
     paused = pause_queue(queue, reason=reason)
     wait_until_begun(queue.pk)
     return paused
+
+
+def tell_pause(queue: Queue, *, was_paused: bool) -> None:
+    """In the transaction that may have paused or resumed it: tell those who subscribed, if it did."""
+    if queue.is_paused != was_paused:
+        type_ = EventType.QUEUE_PAUSED if queue.is_paused else EventType.QUEUE_RESUMED
+        about = {"queue_id": str(queue.pk), "name": queue.name, "reason": queue.paused_reason}
+        emit(type_, queue.project_id, about, queue_id=queue.pk)
 
 
 def wait_until_begun(queue_id: UUID) -> bool:

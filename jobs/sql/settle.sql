@@ -1,4 +1,5 @@
--- settle.sql: end attempts: next status, history, dead letters and increments of the statistics, in one statement
+-- settle.sql: end attempts: next status, history, dead letters, events to tell and increments of the statistics, in one
+--              statement
 -- params   arrays of one length: ids, tokens, statuses (next one), outcomes (of the attempt; null = never begun, no
 --          history), used (0 or 1 attempt), delays_s (for scheduled), results, errors, stacks, reasons (of a dead
 --          letter), claimed_ats, ran_ms (null = unknown), ago_ms (since the handler ended), worker_ids, losses (0, or 1
@@ -74,6 +75,19 @@ with ended as (
       from ended
      group by project_id, queue_id, job_type
     having count(outcome) > 0 or bool_or(status in ('cancelled', 'dead_letter'))
+-- part told
+), told as (
+    -- For whoever subscribed to the project's events. Left out where no job of the batch ends badly: even a part that
+    -- writes nothing has to be planned.
+    insert into outgoing_events (id, project_id, type, at, queue_id, data)
+    select token, project_id, 'job.' || status, statement_timestamp(), queue_id,
+           jsonb_build_object('job_id', id, 'queue_id', queue_id, 'job_type', job_type, 'status', status,
+                              'attempts', attempt_count, 'reason', reason, 'error', left(error_message, 500))
+      from ended
+     where status in ('dead_letter', 'failed')
+       and exists (select from event_subscriptions as wanted
+                    where wanted.project_id = ended.project_id and wanted.is_active)
+-- end of told
 )
 select id::text, status, token::text
   from ended

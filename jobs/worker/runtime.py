@@ -26,6 +26,7 @@ from jobs.worker.executor import Executor
 from jobs.worker.heartbeat import Heartbeat, Held, State
 from jobs.worker.isolation.attempt import Isolated
 from jobs.worker.isolation.crew import Crew
+from jobs.worker.lookout import Lookout
 from jobs.worker.loop import Loop
 from jobs.worker.outbox import Outbox
 from jobs.worker.pool import Pool
@@ -61,6 +62,7 @@ class Runtime:
         self._executor = Executor(worker_id, outbox, self._loop.done, Isolated(self._crew, outbox, worker_id).run)
         self._pool = self._loop.pool = Pool(config.seats, self._executor, self._loop.idle)
         self._announcer = self._loop.announcer = Announcer()
+        self._lookout = Lookout()
         self._watchdog = Watchdog(
             self._executor, self._pool, config.seats, config.cancel_grace_s, self._loop.lease_of, self._signals.stop
         )
@@ -89,6 +91,7 @@ class Runtime:
         if self._listener:
             self._listener.start()
         self._announcer.start()
+        self._lookout.start()
         self._loop.start()
         log.info("worker_started", worker_id=str(self._worker_id), seats=self._config.seats, pid=os.getpid(),
                  queues=list(self._config.queue_names) or "all")  # fmt: skip
@@ -121,6 +124,7 @@ class Runtime:
         self._loop.finish(FINISH_S)
         self._crew.close()
         self._announcer.stop()
+        self._lookout.stop()
         if self._listener:
             self._listener.stop()
         self._heartbeat.stop()

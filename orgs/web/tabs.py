@@ -25,6 +25,8 @@ class Tab(NamedTuple):
 TABS = (
     ("settings", "Project", Role.VIEWER),
     ("members", "Members", Role.VIEWER),
+    ("alert_rules", "Alerts", Role.VIEWER),
+    ("event_webhooks", "Event webhooks", Role.VIEWER),
     ("api_keys", "API keys", Role.ADMIN),
     ("webhook_secrets", "Webhook secrets", Role.ADMIN),
 )

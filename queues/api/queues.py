@@ -13,7 +13,7 @@ from jobs.events import QUEUE, tell
 from jobs.hints import WORK, hint
 from jobs.selectors.stats import depths_of, empty_depth
 from jobs.services.closing import delete_queue
-from jobs.services.pausing import wait_until_begun
+from jobs.services.pausing import tell_pause, wait_until_begun
 from orgs.access import get_project, project_of_new
 from orgs.audit import deed
 from orgs.authentication import actor_of
@@ -111,7 +111,9 @@ def _change(request: Request, queue_id: UUID, action: str, change: Callable[[Que
         queue = get_queue(actor, queue_id, needs=Role.ADMIN)
         refuse_if_changed(request, settings_of(queue))
         with deed(actor, action, queue):
+            was_paused = queue.is_paused
             change(queue)
+            tell_pause(queue, was_paused=was_paused)
             tell(QUEUE, queue.project_id, queue.pk, f"{action.removeprefix('queue.').removesuffix('e')}ed")
     return queue
 

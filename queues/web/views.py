@@ -15,7 +15,7 @@ from jobs.selectors.dashboard import RANGES, alive_workers, history, queues_now,
 from jobs.selectors.queue_detail import next_up
 from jobs.services.closing import delete_queue
 from jobs.services.operations import NewOperation, prepare, start
-from jobs.services.pausing import wait_until_begun
+from jobs.services.pausing import tell_pause, wait_until_begun
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.selectors import list_audit
@@ -104,7 +104,9 @@ def pause(request: MemberRequest, queue_id: UUID) -> HttpResponse:
     with locked(queue_id):
         found = _get(request, queue_id)
         with deed(request.actor, "queue.pause", found):
+            was_paused = found.is_paused
             pause_queue(found, reason=reason)
+            tell_pause(found, was_paused=was_paused)
     wait_until_begun(found.pk)
     say(request, f"{found.name} is paused. Running jobs go on.", undo=_path(request, queue_id, "resume"))
     return back_to(_path(request, queue_id))
@@ -117,7 +119,9 @@ def resume(request: MemberRequest, queue_id: UUID) -> HttpResponse:
         found = _get(request, queue_id)
         reason = found.paused_reason
         with deed(request.actor, "queue.resume", found):
+            was_paused = found.is_paused
             resume_queue(found)
+            tell_pause(found, was_paused=was_paused)
     hint(WORK, str(queue_id))
     say(request, f"{found.name} is resumed.", undo=_path(request, queue_id, "pause"), reason=reason)
     return back_to(_path(request, queue_id))

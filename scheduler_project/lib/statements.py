@@ -17,6 +17,13 @@ class Statement:
     name: str
     text: str
 
+    def without(self, part: str) -> Statement:
+        """The same without the lines from ``-- part NAME`` to ``-- end of NAME``: what is not there is not planned."""
+        text, count = re.subn(rf"^ *-- part {part}\n.*?^ *-- end of {part}\n", "", self.text, flags=re.M | re.S)
+        if count != 1:
+            raise ValueError(f"{self.name} has {count} parts named {part}")
+        return Statement(self.name, text)
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

@@ -10,9 +10,11 @@ from django.urls import URLPattern, URLResolver
 
 from dlq.models import DeadLetter
 from jobs.models import CircuitBreaker, Worker
+from jobs.services.alert_rules import create_rule
 from jobs.services.batches import create_batch
 from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.schedules import create_schedule
+from jobs.services.subscriptions import create_subscription
 from orgs.models import Role
 from orgs.services import create_api_key
 from orgs.webhook_secrets import create_secret
@@ -106,6 +108,19 @@ WALK = {
     ("POST", "settings/webhook-secrets/new"): "302 404 403 403 201 201",
     ("POST", "settings/webhook-secrets/<secret_id>/rotate"): ADMIN_DOES,
     ("POST", "settings/webhook-secrets/<secret_id>/revoke"): ADMIN_PAGE,
+    ("GET", "settings/alerts"): READ,
+    ("GET", "settings/alerts/new"): ADMIN_PAGE,
+    ("POST", "settings/alerts/new"): "302 404 403 403 422 422",
+    ("GET", "settings/alerts/<rule_id>"): ADMIN_PAGE,
+    ("POST", "settings/alerts/<rule_id>"): "302 404 403 403 422 422",
+    ("POST", "settings/alerts/<rule_id>/delete"): ADMIN_PAGE,
+    ("GET", "settings/event-webhooks"): READ,
+    ("GET", "settings/event-webhooks/new"): ADMIN_PAGE,
+    ("POST", "settings/event-webhooks/new"): "302 404 403 403 422 422",
+    ("GET", "settings/event-webhooks/<subscription_id>"): ADMIN_PAGE,
+    ("POST", "settings/event-webhooks/<subscription_id>"): "302 404 403 403 422 422",
+    ("POST", "settings/event-webhooks/<subscription_id>/test"): ADMIN_DOES,
+    ("POST", "settings/event-webhooks/<subscription_id>/delete"): ADMIN_PAGE,
     ("GET", "operations"): READ,
     ("GET", "operations/<operation_id>"): READ,
     ("POST", "operations/<operation_id>/abort"): MEMBER_PAGE,
@@ -127,7 +142,11 @@ def things(queue):
     schedule = create_schedule(queue, name="nightly", cron_expression="0 3 * * *", job_type="noop")
     worker = Worker.objects.create(project=queue.project, hostname="far", pid=1, version="1", max_concurrency=1)
     operation, _ = prepare(queue.project, NewOperation(action="cancel", filter={}))
+    url = "https://hooks.example.com/in"
+    subscription = create_subscription(queue.project, name="s", url=url, types=["job.failed"], by=None)
     return {
+        "rule_id": create_rule(queue.project, by=None, name="r", kind="no_leader", threshold=1).pk,
+        "subscription_id": subscription.pk,
         "operation_id": start(operation, by=None, api_key_id=None).pk,
         "policy_id": RetryPolicy.objects.create(project=queue.project, name="gentle").pk,
         "breaker_id": CircuitBreaker.objects.create(project_id=queue.project_id, name="mail").pk,

@@ -14,11 +14,13 @@ from dlq.models import DeadLetter
 from jobs.decisions import Failed
 from jobs.lease import Ending
 from jobs.lifecycle.settle import settle
-from jobs.models import CircuitBreaker
+from jobs.models import Alert, CircuitBreaker
+from jobs.services.alert_rules import create_rule
 from jobs.services.batches import create_batch
 from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.remote import presence
 from jobs.services.schedules import create_schedule
+from jobs.services.subscriptions import create_subscription
 from orgs.models import ApiKey, Role
 from orgs.services import create_api_key
 from orgs.webhook_secrets import create_secret
@@ -122,6 +124,19 @@ WALK = {
     ("GET", "dead-letter/<letter_id>"): READ,
     ("POST", "dead-letter/<letter_id>/resolve"): "401 404 403 200 200 200  401 403 200 200 404",
     ("GET", "workers"): PERSONS_LIST,
+    ("GET", "alert-rules"): ANYBODYS_LIST,
+    ("POST", "alert-rules"): "401 404 403 403 201 201  401 403 403 201 404",
+    ("GET", "alert-rules/<rule_id>"): READ,
+    ("PATCH", "alert-rules/<rule_id>"): MANAGES,
+    ("DELETE", "alert-rules/<rule_id>"): "401 404 403 403 204 204  401 403 403 204 404",
+    ("GET", "alerts"): ANYBODYS_LIST,
+    ("GET", "alerts/<alert_id>"): READ,
+    ("GET", "event-subscriptions"): ANYBODYS_LIST,
+    ("POST", "event-subscriptions"): "401 404 403 403 201 201  401 403 403 201 404",
+    ("GET", "event-subscriptions/<subscription_id>"): READ,
+    ("PATCH", "event-subscriptions/<subscription_id>"): MANAGES,
+    ("DELETE", "event-subscriptions/<subscription_id>"): "401 404 403 403 204 204  401 403 403 204 404",
+    ("POST", "event-subscriptions/<subscription_id>/test"): "401 404 403 403 202 202  401 403 403 202 404",
     ("POST", "worker/claim"): RUNS_JOBS,
     ("POST", "worker/heartbeat"): RUNS_JOBS,
     ("POST", "worker/finish"): "401 403 403 403 403 403  401 403 403 409 409",
@@ -175,6 +190,12 @@ def things(queue):
         "secret_id": create_secret(project, by=None).row.pk,
         "member_id": make_member(project.organization, Role.VIEWER).memberships.get().pk,
     }
+    rule = create_rule(project, by=None, name="r", kind="no_leader", threshold=1)
+    alert = Alert(project=project, rule_id=rule.pk, rule_name="r", kind=rule.kind, threshold=1, value=2)
+    alert.save(force_insert=True)
+    url = "https://hooks.example.com/in"
+    subscription = create_subscription(project, name="s", url=url, types=["job.failed"], by=None)
+    ids |= {"rule_id": rule.pk, "alert_id": alert.pk, "subscription_id": subscription.pk}
     ids["worker_id"] = presence.meet(project.pk, uuid7(), presence.Info(), ["a/b/*"])
     return {name: str(value) for name, value in ids.items()} | {"org_id": str(project.organization_id)}
 
@@ -189,6 +210,13 @@ def _body(path: str, things) -> dict[str, object]:
         "projects": {"name": name, "org_id": things["org_id"]},
         "queues": {"name": name, "project_id": things["project_id"]},
         "retry-policies": {"name": name, "project_id": things["project_id"]},
+        "alert-rules": {"name": name, "kind": "no_leader", "threshold": 5, "project_id": things["project_id"]},
+        "event-subscriptions": {
+            "name": name,
+            "url": "https://hooks.example.com/",
+            "types": ["job.failed"],
+            "project_id": things["project_id"],
+        },
         "jobs": {"queue_id": things["queue_id"], "job_type": "noop"},
         "worker/claim": {"worker_id": str(uuid7())},
         "worker/heartbeat": {"worker_id": str(uuid7())},
@@ -270,6 +298,9 @@ def _routes(patterns, prefix: str = ""):
         ("scheduled-jobs", "project_id"),
         ("batches", "project_id"),
         ("operations", "project_id"),
+        ("alert-rules", "project_id"),
+        ("alerts", "project_id"),
+        ("event-subscriptions", "project_id"),
         ("audit", "org_id"),
     ],
 )
@@ -291,7 +322,8 @@ def test_the_path_of_a_foreign_queue_looks_unknown(as_outsider, queue):
 def test_lists_show_nothing_of_others(as_outsider, things):
     of_projects = ("queues", "retry-policies", "projects", "circuit-breakers")
     of_work = ("jobs", "dead-letter", "scheduled-jobs", "batches", "operations")
-    for path in of_projects + of_work:
+    of_alerts = ("alert-rules", "alerts", "event-subscriptions")
+    for path in of_projects + of_work + of_alerts:
         assert as_outsider.get(path).json()["items"] == [], path
 
 

@@ -13,6 +13,7 @@ from django.urls import reverse
 from accounts.models import RefreshFamily, User
 from accounts.tokens import issue
 from jobs.models import (
+    Alert,
     ArchivedJob,
     CircuitBreaker,
     EventWatcher,
@@ -21,6 +22,7 @@ from jobs.models import (
     JobStat,
     JobStatDelta,
     LeaderTerm,
+    OutgoingEvent,
     ProofResult,
     QueueStat,
     ScheduledJob,
@@ -28,9 +30,11 @@ from jobs.models import (
     WorkerClaim,
     WorkerHeartbeat,
 )
+from jobs.services.alert_rules import create_rule
 from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.sample_data import load_sample_data
 from jobs.services.sample_writer import WORKER_ID
+from jobs.services.subscriptions import create_subscription
 from orgs.models import AuditEntry, LiveTicket, Organization, TokenBucket, WebhookSecret
 from orgs.webhook_secrets import create_secret
 from queues.models import Queue
@@ -59,6 +63,12 @@ def operator(client, db):
         project_id=schedule.project_id, scheduled_job=schedule, due_at=moment, outcome="skipped", reason="paused"
     )
     start(prepare(schedule.project, NewOperation(action="retry", filter={}))[0], by=alice.pk, api_key_id=None)
+    rule = create_rule(schedule.project, by=alice.pk, name="r", kind="no_leader", threshold=1)
+    Alert.objects.create(
+        project=schedule.project, rule_id=rule.pk, rule_name="r", kind="no_leader", threshold=1, value=2
+    )
+    url = "https://hooks.example.com/in"
+    create_subscription(schedule.project, name="s", url=url, types=["job.failed"], by=alice.pk)
     done = Job.objects.filter(status="completed")[0]
     shared = {column.name for column in ArchivedJob._meta.fields} & {column.attname for column in Job._meta.fields}
     ArchivedJob.objects.create(**{name: getattr(done, name) for name in shared})
@@ -80,7 +90,8 @@ def test_every_model_of_ours_has_its_pages():
     }
 
     # Rows of the engine's own housekeeping, which nobody would look for.
-    inner = {JobDependency, WorkerClaim, EventWatcher, LiveTicket, JobStat, JobStatDelta, QueueStat}
+    statistics = {JobStat, JobStatDelta, QueueStat}
+    inner = {JobDependency, WorkerClaim, EventWatcher, LiveTicket, OutgoingEvent} | statistics
     assert models - set(OURS) == inner
 
 

@@ -10,9 +10,11 @@ from jobs.decisions import Failed, Succeeded
 from jobs.lifecycle.graph import After, Node, submit_graph
 from jobs.lifecycle.submit import NewJob
 from jobs.models import CircuitBreaker, Worker
+from jobs.services.alert_rules import create_rule
 from jobs.services.batches import add_jobs, create_batch
 from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.schedules import create_schedule, trigger
+from jobs.services.subscriptions import create_subscription
 from orgs.access import Person
 from orgs.audit import deed
 from orgs.services import create_api_key
@@ -56,6 +58,9 @@ def furnish(queue: Queue, owner: User) -> dict[str, str]:
     CircuitBreaker.objects.create(project_id=project.pk, name="hooks.example", state="open", recent="0011111",
                                   opened_at=now)  # fmt: skip
     Worker.objects.create(project=project, hostname="far", pid=7, version="1.0", max_concurrency=4)
+    create_rule(project, by=None, name="Too many failures", kind="failure_rate", threshold=20, emails=["a@example.com"])
+    url = "https://hooks.example.com/in"
+    create_subscription(project, name="Chat", url=url, types=["job.dead_letter", "alert.fired"], by=None)
     operation = start(
         prepare(project, NewOperation(action="cancel", filter={"queue_id": paused.pk}, reason="rendered elsewhere"))[0],
         by=owner.pk,
@@ -70,7 +75,8 @@ def furnish(queue: Queue, owner: User) -> dict[str, str]:
         "schedule": f"scheduled-jobs/{schedule.pk}", "retry-policies": "retry-policies",
         "retry-policy": f"retry-policies/{policy.pk}", "circuit-breakers": "circuit-breakers",
         "operations": "operations", "operation": f"operations/{operation.pk}", "proofs": "proofs",
-        "settings": "settings", "members": "settings/members",
+        "settings": "settings", "members": "settings/members", "alerts": "settings/alerts",
+        "event-webhooks": "settings/event-webhooks",
     }  # fmt: skip
 
 
@@ -78,5 +84,6 @@ def furnish(queue: Queue, owner: User) -> dict[str, str]:
 FOR_MEMBERS = {"new-job": "jobs/new"}
 FOR_ADMINS = {
     "new-queue": "queues/new", "new-schedule": "scheduled-jobs/new", "new-policy": "retry-policies/new",
+    "new-alert-rule": "settings/alerts/new", "new-event-webhook": "settings/event-webhooks/new",
     "audit-log": "audit-log", "api-keys": "settings/api-keys", "webhook-secrets": "settings/webhook-secrets",
 }  # fmt: skip

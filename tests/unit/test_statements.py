@@ -84,3 +84,11 @@ def test_a_loaded_statement_has_its_name_in_place_of_its_head(tmp_path: Path) ->
     (tmp_path / "pick.sql").write_text("-- pick.sql: 100 of them\n-- params   none\nselect 1 -- one\n  from x;\n")
 
     assert load(tmp_path, "pick") == Statement("pick", "/* pick */ select 1 -- one\n  from x")
+
+
+def test_a_part_can_be_left_out_and_only_one_that_is_there() -> None:
+    statement = Statement("x", "/* x */ select 1\n-- part more\n, 2\n-- end of more\nfrom t")
+
+    assert statement.without("more").text == "/* x */ select 1\nfrom t"
+    with pytest.raises(ValueError, match="0 parts"):
+        statement.without("less")

@@ -50,8 +50,9 @@ def run(stage: Stage) -> list[Figure]:
 def _without_tokens() -> None:
     # Two guards would each be enough: the token, and the history's key, which is the token. And the worker that
     # learns that its lease is gone drops the result by itself.
-    rewrite("SETTLE", "and job.lease_token = verdict.token", "")
-    rewrite("SETTLE", "where outcome is not null\n)", "where outcome is not null\n    on conflict (id) do nothing\n)")
+    for name in ("SETTLE", "SETTLE_WELL"):
+        rewrite(name, "and job.lease_token = verdict.token", "")
+        rewrite(name, "where outcome is not null\n)", "where outcome is not null\n    on conflict (id) do nothing\n)")
     replace(Runtime, "_lose", lambda _self, _tokens: None)
 
 

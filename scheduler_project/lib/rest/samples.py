@@ -18,6 +18,7 @@ _BY_NAME: dict[str, Any] = {
     "egress_allow": "*.example.com",
     "egress_deny": "203.0.113.0/24",
     "email": "ada@example.com",
+    "emails": "ada@example.com",
     "error_message": None,
     "error_stack": None,
     "full_name": "Ada Lovelace",
