@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -14,13 +15,14 @@ from dlq.grouping import MOST_GROUPED, group, open_letters
 from dlq.models import DeadLetter
 from dlq.selectors import get_letter
 from jobs.services.dead_letters import resolve_letter
-from jobs.services.operations import NewOperation, prepare, start
+from jobs.services.operations import CAREFUL, MAX_CANARY, MAX_PACE, NewOperation, prepare, start
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.web.access import MemberRequest, member_view
 from queues.models import Queue
 from scheduler_project.lib.errors import DomainError, NotFound
 from scheduler_project.lib.sealed_json import masked
+from scheduler_project.lib.web.care import CareForm
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.paging import id_or_none, page_by_id
@@ -102,7 +104,8 @@ def resolve_many(request: MemberRequest) -> HttpResponse:
     if new is None:
         complain(request, "Select at least one letter.")
         return back_to(here)
-    operation, estimate = prepare(request.project, new)
+    form = CareForm(request.POST, most_canary=MAX_CANARY, most_pace=MAX_PACE) if action in CAREFUL else None
+    operation, estimate = prepare(request.project, replace(new, **form.care()) if form else new)
     least = "at least " if estimate.is_capped else ""
     asked = Question(
         action=f"dead_letter.{action}",
@@ -112,6 +115,7 @@ def resolve_many(request: MemberRequest) -> HttpResponse:
         button=verb,
         back=here,
         samples=[f"{row['job_type']} {row['job_id']}" for row in estimate.sample[:MOST_SAMPLES]],
+        form=form,
     )
     if estimate.count == 0:
         complain(request, "None of them is open any more.")

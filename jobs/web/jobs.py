@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -14,13 +14,14 @@ from django.views.decorators.http import require_POST, require_safe
 from jobs.models import Job
 from jobs.selectors.dashboard import queues_now, with_counts
 from jobs.selectors.job_lists import JobFilter, page_of_jobs
-from jobs.services.operations import NewOperation, prepare, start
+from jobs.services.operations import CAREFUL, MAX_CANARY, MAX_PACE, NewOperation, prepare, start
 from jobs.states import JobStatus
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.web.access import MemberRequest, member_view
 from queues.models import Queue
 from scheduler_project.lib.errors import DomainError
+from scheduler_project.lib.web.care import CareForm
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.paging import id_or_none, size_of
@@ -91,8 +92,9 @@ def act(request: MemberRequest) -> HttpResponse:
     if action not in VERBS:
         complain(request, "Choose what is to be done.")
         return back_to(here)
+    form = CareForm(request.POST, most_canary=MAX_CANARY, most_pace=MAX_PACE) if action in CAREFUL else None
     try:
-        wanted = _wanted(request, action, at)
+        wanted = replace(_wanted(request, action, at), **(form.care() if form else {}))
         operation, estimate = prepare(request.project, wanted)
     except DomainError as error:
         complain(request, error.message)
@@ -110,6 +112,7 @@ def act(request: MemberRequest) -> HttpResponse:
         button=verb,
         back=here,
         samples=[f"{row['job_type']} {row['id']} ({row['status']})" for row in estimate.sample[:MOST_SAMPLES]],
+        form=form,
     )
     if (page := unless_confirmed(request, asked)) is not None:
         return page

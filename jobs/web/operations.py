@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import Operation
-from jobs.selectors.operations import get_operation, is_about_letters, list_operations
+from jobs.selectors.operations import canary_jobs, canary_state, get_operation, is_about_letters, list_operations
 from jobs.services.operations import UNENDED, abort
-from jobs.web.operation_words import sentence_of
+from jobs.web.operation_words import care_of, sentence_of
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.selectors import list_audit
@@ -33,10 +33,19 @@ SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "unended": ("Under way", tuple(UNENDED)),
     "completed": ("Completed", (Operation.State.COMPLETED,)),
     "aborted": ("Aborted", (Operation.State.ABORTED,)),
+    "stopped": ("Stopped", (Operation.State.STOPPED,)),
 }
 MOST_AUDIT = 10
 #: How an operation's state is drawn: the states that jobs have are those that have a glyph.
-GLYPHS = {"pending": "scheduled", "running": "running", "completed": "completed", "aborted": "cancelled"}
+GLYPHS = {
+    "pending": "scheduled",
+    "running": "running",
+    "completed": "completed",
+    "aborted": "cancelled",
+    "stopped": "failed",
+}
+#: What an operation that is under way is doing, by where its canary is.
+_AT = {"pending": "queues its canary again", "waiting": "waits for its canary"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,19 @@ class Row:
     def is_unended(self) -> bool:
         """Does the scheduler still work on it?"""
         return self.operation.state in UNENDED
+
+    @property
+    def care(self) -> str:
+        """How carefully, in words; empty if as fast as it goes."""
+        return care_of(self.operation)
+
+    @property
+    def doing(self) -> str:
+        """What it is at, while it is under way."""
+        one = self.operation
+        if one.state == Operation.State.PENDING:
+            return "waits for the scheduler"
+        return _AT.get(canary_state(one) or "", "at its pace" if one.pace else "step by step")
 
     @property
     def expected(self) -> int | None:
@@ -100,6 +122,8 @@ def operation(request: MemberRequest, operation_id: UUID) -> HttpResponse:
         "operation": found,
         "row": (row := Row.of(found, _queue_names(request, [found]))),
         "parts": _parts(row),
+        "canary": canary_jobs(found),
+        "canary_state": canary_state(found),
         "is_about_letters": is_about_letters(found.action),
         "n_ids": None if found.ids is None else len(found.ids),
         "audit": list_audit(request.organization.pk, "operation", str(operation_id))[:MOST_AUDIT],

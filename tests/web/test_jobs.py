@@ -151,7 +151,7 @@ def test_all_that_match_at_the_moment_of_the_question_are_queued_again(signed_in
 
     assert client.post(path, kept).status_code == 302
     [operation_id] = unended_ids()
-    while run_step(operation_id):
+    while run_step(operation_id) is not None:
         pass
     assert (status_of(old), status_of(late)) == ("queued", "failed")
 
