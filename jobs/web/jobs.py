@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import Job
 from jobs.selectors.dashboard import queues_now, with_counts
-from jobs.selectors.job_lists import JobFilter, page_of_jobs
+from jobs.selectors.job_lists import page_of_jobs
+from jobs.selectors.job_search import HELP, WINDOWS
 from jobs.services.operations import CAREFUL, MAX_CANARY, MAX_PACE, NewOperation, prepare, start
 from jobs.states import JobStatus
+from jobs.web.job_filter import Chosen
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.web.access import MemberRequest, member_view
 from queues.models import Queue
-from scheduler_project.lib.errors import DomainError
+from scheduler_project.lib.errors import DomainError, ValidationFailed
 from scheduler_project.lib.web.care import CareForm
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
 from scheduler_project.lib.web.pages import back_to, respond
@@ -28,45 +30,25 @@ from scheduler_project.lib.web.paging import id_or_none, size_of
 from scheduler_project.lib.web.toasts import complain, say_and_link
 
 MOST_QUEUES, MOST_SELECTED, MOST_SAMPLES = 1_000, 500, 3
-WINDOWS = {"1h": 3_600, "24h": 86_400, "7d": 7 * 86_400, "all": None}
 #: What an operation does -> how it is said.
 VERBS = {"cancel": ("Cancel", "are cancelled"), "retry": ("Queue again", "are queued again")}
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What the address asks for; what it can not mean is left out."""
-
-    status: str
-    queue_id: UUID | None
-    job_type: str
-    window: str
-
-    @classmethod
-    def of(cls, given: QueryDict) -> Chosen:
-        """Read it."""
-        status, window = given.get("status", ""), given.get("window", "24h")
-        return cls(
-            status if status in JobStatus.values else "",
-            id_or_none(given.get("queue", "")),
-            given.get("type", "").replace("\x00", "").strip()[:200],
-            window if window in WINDOWS else "24h",
-        )
-
-    def since(self, now: datetime) -> datetime | None:
-        """The start of the window."""
-        length_s = WINDOWS[self.window]
-        return None if length_s is None else now - timedelta(seconds=length_s)
 
 
 @require_safe
 @member_view()
 def jobs(request: MemberRequest) -> HttpResponse:
-    chosen = Chosen.of(request.GET)
+    """The list. What was typed into the search box leads to the address that says the same."""
     found = Queue.objects.filter(project=request.project)
     queues = list(with_counts(found, request.now).order_by("name")[:MOST_QUEUES])
-    page = _page(request, chosen, [queue.pk for queue in queues])
     names = {queue.pk: queue.name for queue in queues}
+    chosen, problem = Chosen.of(request.GET), ""
+    if "q" in request.GET:
+        alive = {queue.pk: queue.name for queue in queues if queue.deleted_at is None}
+        try:
+            return back_to(f"{request.path}?{Chosen.searched(request.GET['q'], alive).address()}")
+        except ValidationFailed as error:
+            problem = error.details[0].message
+    page = _page(request, chosen, [] if problem else [queue.pk for queue in queues])
     for job in page["rows"]:
         job.queue_name = names.get(job.queue_id, "")
         job.moment = _moment_of(job)
@@ -76,7 +58,10 @@ def jobs(request: MemberRequest) -> HttpResponse:
         "windows": WINDOWS,
         "queues": [queue for queue in queues if queue.deleted_at is None],
         "tabs": _tabs(request, chosen, [queue for queue in queues if queue.deleted_at is None]),
-        "needs_queue": bool(chosen.job_type and chosen.queue_id is None),
+        "typed": request.GET["q"] if problem else chosen.words(names),
+        "problem": problem,
+        "words": HELP,
+        "everything": chosen.address(window="all"),
         **page,
     }
     return respond(request, "jobs/jobs.html", "jobs/_jobs.html", context)
@@ -144,6 +129,8 @@ def _wanted(request: MemberRequest, action: str, at: datetime) -> NewOperation:
         mine = Job.objects.in_projects([request.project.pk]).filter(pk__in=ids)
         return NewOperation(action=action, filter={}, ids=list(mine.values_list("pk", flat=True)))
     chosen = Chosen.of(request.POST)
+    if chosen.is_searched:
+        raise ValidationFailed.of("all", "an operation takes no id or error: select the jobs instead")
     filter_: dict[str, Any] = {"queue_id": chosen.queue_id, "status": chosen.status, "job_type": chosen.job_type}
     filter_ |= {"created_from": chosen.since(at), "created_to": at}
     return NewOperation(action=action, filter={name: value for name, value in filter_.items() if value})
@@ -151,15 +138,9 @@ def _wanted(request: MemberRequest, action: str, at: datetime) -> NewOperation:
 
 def _page(request: MemberRequest, chosen: Chosen, queue_ids: list[UUID]) -> dict[str, Any]:
     size, after = size_of(request), id_or_none(request.GET.get("after", ""))
-    mine = [chosen.queue_id] if chosen.queue_id in queue_ids else [] if chosen.queue_id else queue_ids
-    if not mine or (chosen.job_type and chosen.queue_id is None):
-        return {"rows": [], "next_query": None, "first_query": None}
-    wanted = JobFilter(
-        queue_ids=mine,
-        status=chosen.status or None,
-        job_type=chosen.job_type or None,
-        created_from=chosen.since(request.now),
-    )
+    wanted = chosen.filter_in(queue_ids, request.project.pk, request.now)
+    if wanted is None or not queue_ids:
+        return {"rows": [], "next_query": None, "first_query": None, "needs_queue": wanted is None}
     found = page_of_jobs(wanted, cursor=after, rows=slice(0, size + 1))
     query = request.GET.copy()
     query.pop("after", None)
@@ -181,6 +162,7 @@ def _tabs(request: MemberRequest, chosen: Chosen, queues: list[Queue]) -> list[t
     for status in ("", *JobStatus.values):
         query = request.GET.copy()
         query.pop("after", None)
+        query.pop("q", None)
         query["status"] = status
         tabs.append((status, str(JobStatus(status).label) if status else "All", total.get(status), query.urlencode()))
     return tabs
