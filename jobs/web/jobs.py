@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import Job
@@ -20,7 +19,7 @@ from jobs.states import JobStatus
 from jobs.web.job_filter import Chosen
 from orgs.audit import deed
 from orgs.models import Role
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, path_in
 from queues.models import Queue
 from scheduler_project.lib.errors import DomainError, ValidationFailed
 from scheduler_project.lib.web.care import CareForm
@@ -71,7 +70,7 @@ def jobs(request: MemberRequest) -> HttpResponse:
 @member_view(needs=Role.MEMBER)
 def act(request: MemberRequest) -> HttpResponse:
     """Cancel or retry the selected jobs, or all that match: an operation the scheduler carries out step by step."""
-    here = reverse("jobs", args=[request.organization.slug, request.project.slug])
+    here = path_in(request, "jobs")
     action = request.POST.get("action", "")
     at = _frozen_at(request)
     if action not in VERBS:
@@ -104,7 +103,7 @@ def act(request: MemberRequest) -> HttpResponse:
     with deed(request.actor, f"job.{action}_many") as doing:
         doing.on(start(operation, by=request.user.pk, api_key_id=None))
     text = f"{least.capitalize()}{estimate.count:,} jobs {done}, one step after the other."
-    watch = reverse("operation", args=[request.organization.slug, request.project.slug, operation.pk])
+    watch = path_in(request, "operation", operation.pk)
     say_and_link(request, text, watch, "Watch it")
     return back_to(here)
 

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.db.models import Q
 from django.http import HttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import Operation
@@ -18,14 +17,14 @@ from jobs.web.operation_words import care_of, sentence_of
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.selectors import list_audit
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, of_project, path_in
 from queues.models import Queue
-from scheduler_project.lib.errors import DomainError, NotFound
+from scheduler_project.lib.web.actions import act
 from scheduler_project.lib.web.charts import distribution
-from scheduler_project.lib.web.confirm import Question, unless_confirmed
+from scheduler_project.lib.web.confirm import Question
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.paging import page_by_id
-from scheduler_project.lib.web.toasts import complain, say
+from scheduler_project.lib.web.toasts import complain
 
 #: Value of ``show`` -> word and states.
 SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -150,16 +149,13 @@ def abort_operation(request: MemberRequest, operation_id: UUID) -> HttpResponse:
         button="Abort the operation",
         back=here,
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
-    try:
+
+    def do() -> str:
         with deed(request.actor, "operation.abort", found) as doing:
             doing.on(abort(operation_id))
-    except DomainError as error:
-        complain(request, error.message)
-    else:
-        say(request, "It is aborted; a step that was under way is finished.")
-    return back_to(here)
+        return "It is aborted; a step that was under way is finished."
+
+    return act(request, do, back=here, question=asked)
 
 
 def _parts(row: Row) -> dict[str, Any]:
@@ -181,12 +177,10 @@ def _queue_names(request: MemberRequest, rows: Any) -> dict[str, str]:
 
 
 def _get(request: MemberRequest, operation_id: UUID, needs: Role) -> Operation:
-    found = get_operation(request.actor, operation_id, needs=needs)
-    if found.project_id != request.project.pk:  # of another project of mine: it has no place on this one's pages
-        raise NotFound("There is no such operation.")
+    found = of_project(request, get_operation(request.actor, operation_id, needs=needs), "operation")
     found.is_listed = found.ids is not None  # type: ignore[attr-defined] # as lists have it, which do not read the ids
     return found
 
 
 def _path(request: MemberRequest, operation_id: UUID) -> str:
-    return reverse("operation", args=[request.organization.slug, request.project.slug, operation_id])
+    return path_in(request, "operation", operation_id)

@@ -8,8 +8,8 @@ from jobs.decisions import Failed, Succeeded
 from jobs.models import Operation
 from jobs.services.operation_steps import run_step
 from tests.factories import claim_one, end, job_in
+from tests.web.forms import found_in, token_of
 from tests.web.test_dead_letters import confirmed
-from tests.web.test_schedules import found_in, token_of
 
 
 @pytest.fixture
