@@ -31,7 +31,7 @@ GROUPS = (
     ("What runs", ("queue", "job_type", "retry_policy", "payload_template")),
     ("When it can not run on time", ("overlap_policy", "misfire_policy", "misfire_grace_secs", "misfire_cap")),
     ("When the clocks change", ("gap_policy", "repeat_policy")),
-    ("Limits", ("starts_at", "ends_at", "max_fires", "jitter_secs")),
+    ("Limits", ("starts_at", "ends_at", "max_fires", "jitter_secs", "timeout_s")),
 )
 _FASTER = "Somebody changed this schedule since you opened it. Its values now are shown below."
 

@@ -12,7 +12,7 @@ from django import forms
 
 from jobs.cron import CronError, zone_of
 from jobs.models import ScheduledJob
-from jobs.new_job import MAX_TYPE_CHARS
+from jobs.new_job import LONGEST_TIMEOUT_S, MAX_TYPE_CHARS, SHORTEST_TIMEOUT_S
 from queues.models import Queue, RetryPolicy
 from scheduler_project.lib.web.actions import DomainForm
 
@@ -21,7 +21,7 @@ _CLOCK = "%Y-%m-%dT%H:%M:%S"
 MOMENTS = ("run_once_at", "starts_at", "ends_at")
 _PLAIN = (
     "name", "cron_expression", "timezone", "gap_policy", "repeat_policy", "misfire_policy", "misfire_grace_secs",
-    "misfire_cap", "overlap_policy", "jitter_secs", "max_fires", "job_type",
+    "misfire_cap", "overlap_policy", "jitter_secs", "max_fires", "job_type", "timeout_s",
 )  # fmt: skip
 
 
@@ -98,6 +98,11 @@ class ScheduleForm(DomainForm):
     max_fires = forms.IntegerField(
         label="At most, times", min_value=1, max_value=_MOST_FIRES, required=False, help_text="Empty: without end."
     )
+
+    timeout_s = forms.FloatField(
+        label="Timeout, seconds", min_value=SHORTEST_TIMEOUT_S, max_value=LONGEST_TIMEOUT_S, required=False,
+        help_text="Of each attempt of its jobs. Empty: the handler's own.",
+    )  # fmt: skip
 
     def __init__(self, project_id: Any, *args: Any, schedule: ScheduledJob | None = None, **kwargs: Any) -> None:
         if schedule is not None:

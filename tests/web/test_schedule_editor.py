@@ -154,3 +154,13 @@ def test_the_preview_button_saves_nothing(signed_in, home, queue):
     assert answer.status_code == 200
     assert "At 02:30" in answer.content.decode()
     assert not ScheduledJob.objects.exists()
+
+
+def test_a_timeout_is_set_shown_and_taken_away(signed_in, place, nightly):
+    client = signed_in("manager")
+    for typed, stored in (("90", 90.0), ("", None)):
+        assert client.post(f"{place}/edit", sent_by(client, f"{place}/edit", timeout_s=typed)).status_code == 302
+        nightly.refresh_from_db()
+        assert nightly.timeout_s == stored
+        assert ("an attempt" in client.get(place).content.decode()) is bool(typed)
+    assert client.post(f"{place}/edit", sent_by(client, f"{place}/edit", timeout_s="0")).status_code == 422
