@@ -23,5 +23,8 @@ PROMISES = {
     "rot": "A claim costs the same with a long history, with far plans, and under an old snapshot.",
     "explain": 'Why a job does not run is said in full; "nothing keeps it" is said of what the next claim takes.',
     "tenancy": "No stranger sees or changes anything of another organization, by whatever path of the product.",
-    "redrive": "Dead letters that are redriven run again once each, under kills of the leader, and it stops when told.",
+    "redrive": (
+        "Dead letters that are redriven run again once each, under kills of the leader; if asked so, a canary of them "
+        "first and no faster than a pace; and it stops when told."
+    ),
 }

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from dlq.grouping import MOST_GROUPED, group, open_letters
 from dlq.models import DeadLetter
 from dlq.selectors import get_letter
 from jobs.services.dead_letters import resolve_letter
-from jobs.services.operations import NewOperation, prepare, start
+from jobs.services.operations import CAREFUL, MAX_CANARY, MAX_PACE, NewOperation, prepare, start
 from orgs.audit import deed
 from orgs.models import Role
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, of_project, path_in
 from queues.models import Queue
-from scheduler_project.lib.errors import DomainError, NotFound
 from scheduler_project.lib.sealed_json import masked
+from scheduler_project.lib.web.actions import act
+from scheduler_project.lib.web.care import CareForm
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.paging import id_or_none, page_by_id
-from scheduler_project.lib.web.toasts import complain, say, say_and_link
+from scheduler_project.lib.web.toasts import complain, say_and_link
 
 #: What a person decides -> what an operation calls it, and how it is said.
 DECISIONS = {
@@ -66,29 +67,24 @@ def letter(request: MemberRequest, letter_id: UUID) -> HttpResponse:
 @member_view(needs=Role.MEMBER)
 def resolve(request: MemberRequest, letter_id: UUID) -> HttpResponse:
     """Decide about one letter. Discarding asks first: nothing brings the job back."""
-    found = _get(request, letter_id, Role.MEMBER)
-    decision = _decision(request)
-    here = reverse("letter", args=[*_slugs(request), letter_id])
-    if decision == "discarded":
-        asked = Question(
-            action="dead_letter.discard",
-            target=str(letter_id),
-            title="Discard this dead letter?",
-            text=f"{found.job_type} stays failed. The letter is kept as resolved, with your name.",
-            button="Discard",
-            back=here,
-        )
-        if (page := unless_confirmed(request, asked)) is not None:
-            return page
-    try:
+    found, decision = _get(request, letter_id, Role.MEMBER), _decision(request)
+    here = path_in(request, "letter", letter_id)
+    asked = Question(
+        action="dead_letter.discard",
+        target=str(letter_id),
+        title="Discard this dead letter?",
+        text=f"{found.job_type} stays failed. The letter is kept as resolved, with your name.",
+        button="Discard",
+        back=here,
+    )
+
+    def do() -> str:
         with deed(request.actor, "dead_letter.resolve", found) as doing:
             job_id = resolve_letter(found, decision, by=request.user.pk)
             doing.says(action=decision, job_id=job_id)
-    except DomainError as error:
-        complain(request, error.message)
-    else:
-        say(request, f"{found.job_type} {DECISIONS[decision][2]}.")
-    return back_to(here)
+        return f"{found.job_type} {DECISIONS[decision][2]}."
+
+    return act(request, do, back=here, question=asked if decision == "discarded" else None)
 
 
 @require_POST
@@ -97,12 +93,13 @@ def resolve_many(request: MemberRequest) -> HttpResponse:
     """Decide about selected letters, a group, or all that match: as an operation that the scheduler carries out."""
     decision = _decision(request)
     action, verb, _, done = DECISIONS[decision]
-    here = reverse("dead_letter", args=_slugs(request))
+    here = path_in(request, "dead_letter")
     new = _wanted(request, action)
     if new is None:
         complain(request, "Select at least one letter.")
         return back_to(here)
-    operation, estimate = prepare(request.project, new)
+    form = CareForm(request.POST, most_canary=MAX_CANARY, most_pace=MAX_PACE) if action in CAREFUL else None
+    operation, estimate = prepare(request.project, replace(new, **form.care()) if form else new)
     least = "at least " if estimate.is_capped else ""
     asked = Question(
         action=f"dead_letter.{action}",
@@ -112,6 +109,7 @@ def resolve_many(request: MemberRequest) -> HttpResponse:
         button=verb,
         back=here,
         samples=[f"{row['job_type']} {row['job_id']}" for row in estimate.sample[:MOST_SAMPLES]],
+        form=form,
     )
     if estimate.count == 0:
         complain(request, "None of them is open any more.")
@@ -121,7 +119,7 @@ def resolve_many(request: MemberRequest) -> HttpResponse:
     with deed(request.actor, f"dead_letter.{action}") as doing:
         doing.on(start(operation, by=request.user.pk, api_key_id=None))
     text = f"{least.capitalize()}{estimate.count:,} dead letters {done}, one step after the other."
-    say_and_link(request, text, reverse("operation", args=[*_slugs(request), operation.pk]), "Watch it")
+    say_and_link(request, text, path_in(request, "operation", operation.pk), "Watch it")
     return back_to(here)
 
 
@@ -173,11 +171,4 @@ def _decision(request: MemberRequest) -> str:
 
 
 def _get(request: MemberRequest, letter_id: UUID, needs: Role) -> DeadLetter:
-    found = get_letter(request.actor, letter_id, needs=needs)
-    if found.project_id != request.project.pk:  # of another project of mine: it has no place on this one's pages
-        raise NotFound("There is no such dead letter.")
-    return found
-
-
-def _slugs(request: MemberRequest) -> list[str]:
-    return [request.organization.slug, request.project.slug]
+    return of_project(request, get_letter(request.actor, letter_id, needs=needs), "dead letter")

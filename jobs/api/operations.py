@@ -13,8 +13,17 @@ from rest_framework.response import Response
 from jobs.api.answers import DryRunOutput
 from jobs.models import Operation
 from jobs.new_job import MAX_TYPE_CHARS
-from jobs.selectors.operations import get_operation, list_operations
-from jobs.services.operations import MAX_IDS, MAX_REASON_CHARS, NewOperation, abort, prepare, start
+from jobs.selectors.operations import canary_state, get_operation, list_operations
+from jobs.services.operations import (
+    MAX_CANARY,
+    MAX_IDS,
+    MAX_PACE,
+    MAX_REASON_CHARS,
+    NewOperation,
+    abort,
+    prepare,
+    start,
+)
 from jobs.states import JobStatus
 from orgs.access import Machine, get_project, project_of_new
 from orgs.audit import deed
@@ -23,7 +32,7 @@ from orgs.models import Role
 from queues.selectors import get_queue
 from scheduler_project.lib.errors import NotFound
 from scheduler_project.lib.rest.describe import describe, page_of
-from scheduler_project.lib.rest.fields import AnyJson, Bool, Choice, Id, Input, Moment, Text
+from scheduler_project.lib.rest.fields import AnyJson, Bool, Choice, Id, Input, Moment, Text, Whole
 from scheduler_project.lib.rest.paging import OfProjectQuery
 from scheduler_project.lib.rest.views import ApiView, read_body, read_page
 
@@ -42,11 +51,16 @@ class OperationInput(Input):
     filter = FilterInput(required=False)
     ids = serializers.ListField(child=Id(), min_length=1, max_length=MAX_IDS, required=False)
     reason = Text(max_length=MAX_REASON_CHARS, default="", allow_blank=True)
+    canary = Whole(min_value=1, max_value=MAX_CANARY, allow_null=True, default=None)
+    pace = Whole(min_value=1, max_value=MAX_PACE, allow_null=True, default=None)
+    pace_per = Choice(choices=Operation.Per.values, required=False)
     dry_run = Bool(default=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("filter" in attrs) == ("ids" in attrs):
             raise ValidationError({"filter": ["give either filter or ids; {} is everything of the project"]})
+        if "pace_per" in attrs and attrs["pace"] is None:
+            raise ValidationError({"pace_per": ["says what pace is counted by: give pace too"]})
         return attrs
 
 
@@ -64,6 +78,13 @@ class OperationOutput(serializers.Serializer[Any]):
     skipped = serializers.IntegerField()
     failed = serializers.IntegerField()
     last_error = serializers.CharField(allow_null=True)
+    canary = serializers.IntegerField(allow_null=True)
+    canary_jobs = serializers.ListField(child=serializers.UUIDField(), allow_null=True)
+    canary_passed_at = serializers.DateTimeField(allow_null=True)
+    pace = serializers.IntegerField(allow_null=True)
+    pace_per = serializers.CharField()
+    next_at = serializers.DateTimeField(allow_null=True)
+    stopped_because = serializers.CharField(allow_null=True)
     created_by = serializers.UUIDField(source="created_by_id", allow_null=True)
     api_key_id = serializers.UUIDField(allow_null=True)
     created_at = serializers.DateTimeField()
@@ -73,6 +94,7 @@ class OperationOutput(serializers.Serializer[Any]):
 
 class OperationWithProgressOutput(OperationOutput):
     progress = serializers.FloatField(allow_null=True)
+    canary_state = serializers.CharField(allow_null=True)
 
 
 class OperationsView(ApiView):
@@ -89,7 +111,10 @@ class OperationsView(ApiView):
             queue = get_queue(actor, wanted["queue_id"], needs=Role.MEMBER)
             if queue.project_id != project.pk:
                 raise NotFound("There is no such queue.")
-        new = NewOperation(action=fields["action"], filter=wanted, ids=fields.get("ids"), reason=fields["reason"])
+        given = {
+            name: fields[name] for name in ("action", "ids", "reason", "canary", "pace", "pace_per") if name in fields
+        }
+        new = NewOperation(filter=wanted, **given)
         operation, estimate = prepare(project, new)
         shown = {"count": estimate.count, "is_capped": estimate.is_capped, "sample": estimate.sample}
         if fields["dry_run"]:
@@ -132,7 +157,7 @@ class AbortView(ApiView):
 def shown_operation(operation: Operation) -> dict[str, Any]:
     """An operation with how far it is; null while nobody can know."""
     shown: dict[str, Any] = OperationOutput(operation).data
-    return {**shown, "progress": _progress(operation)}
+    return {**shown, "progress": _progress(operation), "canary_state": canary_state(operation)}
 
 
 def _progress(operation: Operation) -> float | None:

@@ -9,7 +9,8 @@ from rest_framework.exceptions import ValidationError
 
 from jobs.api.job_type_field import JobType
 from jobs.models import ScheduledJob
-from scheduler_project.lib.rest.fields import AnyJson, Bool, Choice, Flag, Id, Input, Moment, Text, Whole
+from jobs.new_job import LONGEST_TIMEOUT_S, SHORTEST_TIMEOUT_S
+from scheduler_project.lib.rest.fields import AnyJson, Bool, Choice, Flag, Id, Input, Moment, Number, Text, Whole
 from scheduler_project.lib.rest.paging import PageQuery
 
 _MOST_SECS = 366 * 86_400
@@ -36,6 +37,7 @@ class ScheduleInput(Input):
     ends_at = Moment(required=False, allow_null=True)
     jitter_secs = Whole(min_value=0, max_value=86_400, required=False)
     max_fires = Whole(min_value=1, max_value=_MOST_FIRES, required=False, allow_null=True)
+    timeout_s = Number(min_value=SHORTEST_TIMEOUT_S, max_value=LONGEST_TIMEOUT_S, required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("queue_id" in attrs) == ("queue" in attrs) and not (self.partial and "queue" not in attrs):
@@ -86,6 +88,7 @@ class ScheduleOutput(serializers.Serializer[Any]):
     ends_at = serializers.DateTimeField(allow_null=True)
     jitter_secs = serializers.IntegerField()
     max_fires = serializers.IntegerField(allow_null=True)
+    timeout_s = serializers.FloatField(allow_null=True)
     is_active = serializers.BooleanField()
     is_paused = serializers.BooleanField()
     paused_reason = serializers.CharField(allow_null=True)

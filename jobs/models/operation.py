@@ -17,6 +17,9 @@ class Operation(models.Model):
     What it applies to is frozen when it is made: ``filter`` holds absolute times, ``until_id`` the last row there was.
     Rows are handled in the order of their ids; ``cursor`` is the last one, moved in the transaction of its step, so
     that whoever goes on after a crash neither repeats nor leaves out anything.
+
+    What queues jobs again may do so with care: ``canary`` of them first, the rest once those have completed, and no
+    faster than ``pace``.
     """
 
     class Action(models.TextChoices):
@@ -34,6 +37,14 @@ class Operation(models.Model):
         RUNNING = "running", "Running"
         COMPLETED = "completed", "Completed"
         ABORTED = "aborted", "Aborted"
+        STOPPED = "stopped", "Stopped"
+
+    class Per(models.TextChoices):
+        """What a pace is counted by."""
+
+        SECOND = "second", "Second"
+        MINUTE = "minute", "Minute"
+        HOUR = "hour", "Hour"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
@@ -51,6 +62,15 @@ class Operation(models.Model):
     skipped = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
     last_error = models.CharField(max_length=500, blank=True)
+    canary = models.PositiveIntegerField(null=True, help_text="So many jobs first; the rest once they have completed.")
+    canary_jobs = models.JSONField(null=True, help_text="The ids of those that were queued again so far.")
+    canary_passed_at = models.DateTimeField(null=True)
+    pace = models.PositiveIntegerField(null=True, help_text="So many jobs in each ``pace_per``.")
+    pace_per = models.CharField(max_length=6, choices=Per, default=Per.MINUTE, db_default=Per.MINUTE)
+    next_at = models.DateTimeField(null=True, help_text="By its pace nothing is done before.")
+    stopped_because = models.CharField(
+        max_length=500, blank=True, default="", db_default="", help_text="How its canary failed."
+    )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     api_key = models.ForeignKey(ApiKey, models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -69,11 +89,14 @@ class Operation(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(state__in=["pending", "running"], ended_at=None)
-                | Q(state__in=["completed", "aborted"], ended_at__isnull=False),
+                | Q(state__in=["completed", "aborted", "stopped"], ended_at__isnull=False),
                 name="operations_state",
             ),
             models.CheckConstraint(
                 condition=Q(matched=F("changed") + F("skipped") + F("failed")), name="operations_counts"
+            ),
+            models.CheckConstraint(
+                condition=Q(canary=None, pace=None) | Q(action__in=["retry", "redrive"]), name="operations_care"
             ),
         ]
 

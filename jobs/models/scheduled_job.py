@@ -62,6 +62,7 @@ class ScheduledJob(models.Model):
     ends_at = models.DateTimeField(null=True, blank=True)
     jitter_secs = models.PositiveIntegerField(default=0, help_text="The job is due up to so much later.")
     max_fires = models.PositiveIntegerField(null=True, blank=True)
+    timeout_s = models.FloatField(null=True, blank=True, help_text="How long an attempt of its jobs may take.")
     job_type = models.CharField(max_length=200)
     payload_template = models.JSONField(default=dict)
     retry_policy = models.ForeignKey(RetryPolicy, models.PROTECT, null=True, related_name="+", db_constraint=False)

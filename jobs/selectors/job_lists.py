@@ -7,34 +7,51 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from jobs.models import Job
+from django.db.models.functions import Left
+
+from jobs.models import Job, JobExecution
 from jobs.selectors.jobs import with_attempts
+from jobs.states import ExecutionStatus
 from orgs.access import Actor, visible
 from queues.models import Queue
 from scheduler_project.lib.ids import HIGHEST, LOWEST, first_id_at
 
 #: With a type so many jobs are looked through for one page: no index holds types.
 SCAN = 10_000
+#: An error is looked for in so many of the newest failures of a project, and in so much of each.
+MOST_FAILURES, ERROR_CHARS = 2_000, 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """Which jobs; times are those at which their ids were made, the end not included."""
+    """Which jobs; times are those at which their ids were made, the end not included.
+
+    Attributes:
+        id_prefix: the hexadecimal digits that their ids begin with.
+        error: a piece of the error of one of their attempts, in ``project_id``.
+    """
 
     queue_ids: Sequence[UUID]
     status: str | None = None
     job_type: str | None = None
     created_from: datetime | None = None
     created_to: datetime | None = None
+    id_prefix: str = ""
+    error: str = ""
+    project_id: UUID | None = None
 
     @property
     def from_id(self) -> UUID:
         """The lowest id that fits."""
-        return LOWEST if self.created_from is None else first_id_at(self.created_from)
+        first = LOWEST if self.created_from is None else first_id_at(self.created_from)
+        return max(first, UUID(self.id_prefix.ljust(32, "0")))
 
     def below(self, cursor: UUID | None) -> UUID:
         """The id that all that fit are below of."""
         end = HIGHEST if self.created_to is None else first_id_at(self.created_to)
+        if self.id_prefix:
+            after = int(self.id_prefix, 16) + 1 << 4 * (32 - len(self.id_prefix))
+            end = min(end, UUID(int=min(after, HIGHEST.int)))
         return end if cursor is None else min(end, cursor)
 
 
@@ -60,6 +77,10 @@ def page_of_jobs(wanted: JobFilter, *, cursor: UUID | None, rows: slice) -> JobP
         cursor: only jobs older than this one.
     """
     limit = rows.stop - rows.start
+    if not wanted.queue_ids:
+        return JobPage([])
+    if wanted.error:
+        return _page_of_error(wanted, cursor, rows)
     place = {"from_id": wanted.from_id, "below_id": wanted.below(cursor), "status": wanted.status}
     if wanted.job_type is not None:
         return _page_of_type(wanted, limit, {**place, "skip": rows.start})
@@ -72,6 +93,23 @@ def _page_of_type(wanted: JobFilter, limit: int, place: dict[str, object]) -> Jo
     found = Job.objects.page_of_type(queue_id=queue_id, job_type=wanted.job_type, scan=SCAN, limit=limit, **place)
     resume = next((id_ for id_, is_match in found if not is_match), None)
     return JobPage(_rows([id_ for id_, is_match in found if is_match]), resume)
+
+
+def _page_of_error(wanted: JobFilter, cursor: UUID | None, rows: slice) -> JobPage:
+    """From the newest failures to their jobs. An attempt's id is younger than its job's."""
+    failures = JobExecution.objects.filter(
+        project_id=wanted.project_id or LOWEST,
+        id__gte=wanted.from_id,
+        status__in=[ExecutionStatus.FAILED, ExecutionStatus.LOST],
+    )
+    newest = failures.order_by("-id").values_list("job_id", Left("error_message", ERROR_CHARS))[:MOST_FAILURES]
+    piece = wanted.error.lower()
+    ids = {job_id for job_id, error in newest if piece in (error or "").lower()}
+    jobs = Job.objects.filter(id__in=ids, queue_id__in=wanted.queue_ids, id__gte=wanted.from_id)
+    jobs = jobs.filter(id__lt=wanted.below(cursor))
+    exact = {"status": wanted.status, "job_type": wanted.job_type}
+    jobs = jobs.filter(**{name: value for name, value in exact.items() if value is not None})
+    return JobPage(_rows(list(jobs.order_by("-id").values_list("id", flat=True)[rows])))
 
 
 def _rows(ids: Sequence[UUID]) -> list[Job]:

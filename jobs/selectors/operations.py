@@ -48,6 +48,26 @@ def is_about_letters(action: str) -> bool:
     return action in (Action.REDRIVE, Action.DISCARD)
 
 
+def canary_state(operation: Operation) -> str | None:
+    """Where an operation's canary is: pending, waiting (queued again, not all completed), passed, failed; None without.
+
+    One that ended before its canary was queued has none any more to wait for, and stays pending.
+    """
+    if operation.canary is None:
+        return None
+    if operation.canary_passed_at is not None:
+        return "passed"
+    if operation.state == Operation.State.STOPPED:
+        return "failed"
+    return "waiting" if len(operation.canary_jobs or ()) >= operation.canary else "pending"
+
+
+def canary_jobs(operation: Operation) -> list[Job]:
+    """The jobs of its canary that are not archived, in the order in which they were queued again."""
+    ids = operation.canary_jobs or ()
+    return list(Job.objects.without_payload().filter(pk__in=ids).order_by("pk")) if ids else []
+
+
 def list_operations(actor: Actor, project_id: UUID | None = None) -> QuerySet[Operation]:
     """The operations an actor sees, newest first, without their lists of ids."""
     operations = visible(Operation.objects.defer("ids"), actor, "project").order_by("-id")

@@ -172,6 +172,7 @@ def fire_one(schedule: ScheduledJob, due_at: datetime, parents: Sequence[Parent]
         is_stored=True,
         run_at=due_at + jitter,
         retry_policy_id=schedule.retry_policy_id,
+        timeout_s=schedule.timeout_s,
         scheduled_job_id=schedule.pk,
         depends_on=parents,
     )

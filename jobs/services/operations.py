@@ -23,6 +23,11 @@ from scheduler_project.lib.sql import database_now
 
 MAX_IDS = 10_000
 MAX_REASON_CHARS = 500
+#: Of more jobs than that "some of them first" would be no care.
+MAX_CANARY = 100
+MAX_PACE = 10_000
+#: What runs afterwards, so that it can fail again or be too much at once.
+CAREFUL = (Operation.Action.RETRY, Operation.Action.REDRIVE)
 #: Rows are counted so far before an operation begins.
 MOST_ESTIMATED = 1_000
 SAMPLE = 10
@@ -44,12 +49,17 @@ class NewOperation:
 
     Attributes:
         filter: of queue_id, status, job_type, created_from and created_to (of dead letters: when they were moved).
+        canary: so many jobs first, the rest once those have completed; 1 to MAX_CANARY.
+        pace: so many jobs in each ``pace_per`` (second, minute, hour); 1 to MAX_PACE.
     """
 
     action: str
     filter: Mapping[str, Any]
     ids: Sequence[UUID] | None = None
     reason: str = ""
+    canary: int | None = None
+    pace: int | None = None
+    pace_per: str = Operation.Per.MINUTE
 
 
 def prepare(project: Project, new: NewOperation) -> tuple[Operation, Estimate]:
@@ -68,6 +78,9 @@ def prepare(project: Project, new: NewOperation) -> tuple[Operation, Estimate]:
         ids=None if new.ids is None else [str(id_) for id_ in sorted(set(new.ids))],
         until_id=_last_id(project.pk, queue_id, new),
         reason=new.reason,
+        canary=new.canary,
+        pace=new.pace,
+        pace_per=new.pace_per,
         created_at=now,
     )
     found = next_rows(operation, MOST_ESTIMATED, now)
@@ -103,6 +116,7 @@ def abort(operation_id: UUID) -> Operation:
 
 
 def _check(new: NewOperation) -> None:
+    _check_care(new)
     status = new.filter.get("status")
     if status is not None:
         allowed = ALLOWED.get(new.action)
@@ -110,6 +124,18 @@ def _check(new: NewOperation) -> None:
             raise ValidationFailed.of("filter.status", f"{new.action} is for open dead letters, which have no status")
         if status not in allowed:
             raise ValidationFailed.of("filter.status", f"{new.action} is for jobs that are {', '.join(allowed)}")
+
+
+def _check_care(new: NewOperation) -> None:
+    for name, value, most in (("canary", new.canary, MAX_CANARY), ("pace", new.pace, MAX_PACE)):
+        if value is None:
+            continue
+        if new.action not in CAREFUL:
+            raise ValidationFailed.of(name, f"is for {' and '.join(CAREFUL)}: {new.action} makes nothing run")
+        if not 1 <= value <= most:
+            raise ValidationFailed.of(name, f"must be a whole number from 1 to {most:,}")
+    if new.pace_per not in Operation.Per.values:
+        raise ValidationFailed.of("pace_per", f"must be one of {', '.join(Operation.Per.values)}")
 
 
 def _frozen(new: NewOperation) -> dict[str, Any]:

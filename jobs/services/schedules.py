@@ -34,7 +34,7 @@ SETTINGS = frozenset(
     {
         "name", "cron_expression", "run_once_at", "timezone", "gap_policy", "repeat_policy", "misfire_policy",
         "misfire_grace_secs", "misfire_cap", "overlap_policy", "starts_at", "ends_at", "jitter_secs", "max_fires",
-        "job_type", "payload_template", "retry_policy_id",
+        "job_type", "payload_template", "retry_policy_id", "timeout_s",
     }
 )  # fmt: skip
 #: A change of one of these moves the next run.
@@ -175,7 +175,12 @@ def _check(schedule: ScheduledJob, *, is_new_payload: bool) -> None:
             errors.append(FieldError(name, str(error)))
     try:
         schedule.clean_fields(exclude={f.name for f in schedule._meta.fields} - _CHECKED_BY_MODEL)
-        job = NewJob(job_type=schedule.job_type, payload=schedule.payload_template, is_stored=not is_new_payload)
+        job = NewJob(
+            job_type=schedule.job_type,
+            payload=schedule.payload_template,
+            timeout_s=schedule.timeout_s,
+            is_stored=not is_new_payload,
+        )
         checked([job])
     except ValidationError as error:
         errors += [FieldError(field, " ".join(texts)) for field, texts in error.message_dict.items()]

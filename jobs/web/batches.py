@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
-from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
@@ -20,9 +19,8 @@ from jobs.services.batches import CALLBACKS, cancel_batch, close_batch
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.selectors import list_audit
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, of_project, path_in
 from queues.models import Queue
-from scheduler_project.lib.errors import NotFound
 from scheduler_project.lib.sealed_json import masked
 from scheduler_project.lib.web.charts import distribution
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
@@ -210,11 +208,8 @@ def _fate_of(kind: str, found: JobBatch) -> tuple[str, str]:
 
 
 def _get(request: MemberRequest, batch_id: UUID, needs: Role) -> JobBatch:
-    found = get_batch(request.actor, batch_id, needs=needs)
-    if found.project_id != request.project.pk:  # of another project of mine: it has no place on this one's pages
-        raise NotFound("There is no such batch.")
-    return found
+    return of_project(request, get_batch(request.actor, batch_id, needs=needs), "batch")
 
 
 def _path(request: MemberRequest, batch_id: UUID) -> str:
-    return reverse("batch", args=[request.organization.slug, request.project.slug, batch_id])
+    return path_in(request, "batch", batch_id)

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.http import HttpResponse
-from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
@@ -19,8 +18,7 @@ from jobs.selectors.breaker_board import MOST_WAITING, State, holding_back, prob
 from jobs.selectors.breakers import get_breaker
 from orgs.audit import deed
 from orgs.models import Role
-from orgs.web.access import MemberRequest, member_view
-from scheduler_project.lib.errors import NotFound
+from orgs.web.access import MemberRequest, member_view, of_project, path_in
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.paging import page_by_id
@@ -87,7 +85,7 @@ def breakers(request: MemberRequest) -> HttpResponse:
 def reset_breaker(request: MemberRequest, breaker_id: UUID) -> HttpResponse:
     """Close it by hand. Its jobs run at once, all together, so it asks first."""
     found = _get(request, breaker_id)
-    back, name = reverse("circuit_breakers", args=[request.organization.slug, request.project.slug]), found.name
+    back, name = path_in(request, "circuit_breakers"), found.name
     asked = Question(
         action="circuit_breaker.reset",
         target=str(breaker_id),
@@ -124,7 +122,4 @@ def draw_calls(recent: str) -> SafeString:
 
 
 def _get(request: MemberRequest, breaker_id: UUID) -> CircuitBreaker:
-    found = get_breaker(request.actor, breaker_id, needs=Role.ADMIN)
-    if found.project_id != request.project.pk:  # of another project of mine: it has no place on this one's pages
-        raise NotFound("There is no such circuit breaker.")
-    return found
+    return of_project(request, get_breaker(request.actor, breaker_id, needs=Role.ADMIN), "circuit breaker")

@@ -10,7 +10,8 @@ from django.views.decorators.http import require_safe
 
 from jobs.models import Job
 from jobs.selectors.job_lists import JobFilter, page_of_jobs
-from jobs.web.jobs import MOST_QUEUES, Chosen
+from jobs.web.job_filter import Chosen
+from jobs.web.jobs import MOST_QUEUES
 from orgs.web.access import MemberRequest, member_view
 from queues.models import Queue
 from scheduler_project.lib.web.paging import id_or_none
@@ -32,16 +33,9 @@ def export(request: MemberRequest) -> HttpResponse:
     kind = kind if kind in FORMATS else "csv"
     chosen, after = Chosen.of(request.GET), id_or_none(request.GET.get("after", ""))
     names = dict(Queue.objects.filter(project=request.project).values_list("pk", "name")[:MOST_QUEUES])
-    mine = list(names) if chosen.queue_id is None else [chosen.queue_id] if chosen.queue_id in names else []
-    wanted = JobFilter(
-        queue_ids=mine,
-        status=chosen.status or None,
-        job_type=chosen.job_type or None,
-        created_from=chosen.since(request.now),
-    )
-    # Without a queue a type can not be looked for: no index would answer.
-    is_askable = bool(mine) and not (chosen.job_type and chosen.queue_id is None)
-    jobs = list(_read(wanted, after)) if is_askable else []
+    wanted = chosen.filter_in(list(names), request.project.pk, request.now)
+    # A type in several queues can not be looked for: no index would answer.
+    jobs = [] if wanted is None else list(_read(wanted, after))
     rows = [_row(job, names) for job in jobs]
     answer = as_file(rows, COLUMNS, kind, f"jobs-{request.project.slug}-{request.now:%Y%m%d-%H%M%S}")
     if len(jobs) == MOST:

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.lifecycle.cancel import cancel_job
@@ -21,8 +20,8 @@ from jobs.web.timeline import draw_strip, steps_of
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.selectors import list_audit
-from orgs.web.access import MemberRequest, member_view
-from scheduler_project.lib.errors import DomainError, NotFound
+from orgs.web.access import MemberRequest, member_view, of_project, path_in
+from scheduler_project.lib.errors import DomainError
 from scheduler_project.lib.sealed_json import masked
 from scheduler_project.lib.sql import past_deadlocks
 from scheduler_project.lib.web.pages import back_to, respond
@@ -132,11 +131,8 @@ def _curl(request: MemberRequest, found: Job) -> str:
 
 
 def _get(request: MemberRequest, job_id: UUID, needs: Role) -> Job:
-    found = get_job_with_queue(request.actor, job_id, needs=needs)
-    if found.project_id != request.project.pk:  # of another project of mine: it has no place on this one's pages
-        raise NotFound("There is no such job.")
-    return found
+    return of_project(request, get_job_with_queue(request.actor, job_id, needs=needs), "job")
 
 
 def _path(request: MemberRequest, job_id: UUID) -> str:
-    return reverse("job", args=[request.organization.slug, request.project.slug, job_id])
+    return path_in(request, "job", job_id)

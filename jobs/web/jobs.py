@@ -2,70 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpResponse, QueryDict
-from django.urls import reverse
+from django.http import HttpResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import Job
 from jobs.selectors.dashboard import queues_now, with_counts
-from jobs.selectors.job_lists import JobFilter, page_of_jobs
-from jobs.services.operations import NewOperation, prepare, start
+from jobs.selectors.job_lists import page_of_jobs
+from jobs.selectors.job_search import HELP, WINDOWS
+from jobs.services.operations import CAREFUL, MAX_CANARY, MAX_PACE, NewOperation, prepare, start
 from jobs.states import JobStatus
+from jobs.web.job_filter import Chosen
 from orgs.audit import deed
 from orgs.models import Role
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, path_in
 from queues.models import Queue
-from scheduler_project.lib.errors import DomainError
+from scheduler_project.lib.errors import DomainError, ValidationFailed
+from scheduler_project.lib.web.care import CareForm
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.paging import id_or_none, size_of
 from scheduler_project.lib.web.toasts import complain, say_and_link
 
 MOST_QUEUES, MOST_SELECTED, MOST_SAMPLES = 1_000, 500, 3
-WINDOWS = {"1h": 3_600, "24h": 86_400, "7d": 7 * 86_400, "all": None}
 #: What an operation does -> how it is said.
 VERBS = {"cancel": ("Cancel", "are cancelled"), "retry": ("Queue again", "are queued again")}
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What the address asks for; what it can not mean is left out."""
-
-    status: str
-    queue_id: UUID | None
-    job_type: str
-    window: str
-
-    @classmethod
-    def of(cls, given: QueryDict) -> Chosen:
-        """Read it."""
-        status, window = given.get("status", ""), given.get("window", "24h")
-        return cls(
-            status if status in JobStatus.values else "",
-            id_or_none(given.get("queue", "")),
-            given.get("type", "").replace("\x00", "").strip()[:200],
-            window if window in WINDOWS else "24h",
-        )
-
-    def since(self, now: datetime) -> datetime | None:
-        """The start of the window."""
-        length_s = WINDOWS[self.window]
-        return None if length_s is None else now - timedelta(seconds=length_s)
 
 
 @require_safe
 @member_view()
 def jobs(request: MemberRequest) -> HttpResponse:
-    chosen = Chosen.of(request.GET)
+    """The list. What was typed into the search box leads to the address that says the same."""
     found = Queue.objects.filter(project=request.project)
     queues = list(with_counts(found, request.now).order_by("name")[:MOST_QUEUES])
-    page = _page(request, chosen, [queue.pk for queue in queues])
     names = {queue.pk: queue.name for queue in queues}
+    chosen, problem = Chosen.of(request.GET), ""
+    if "q" in request.GET:
+        alive = {queue.pk: queue.name for queue in queues if queue.deleted_at is None}
+        try:
+            return back_to(f"{request.path}?{Chosen.searched(request.GET['q'], alive).address()}")
+        except ValidationFailed as error:
+            problem = error.details[0].message
+    page = _page(request, chosen, [] if problem else [queue.pk for queue in queues])
     for job in page["rows"]:
         job.queue_name = names.get(job.queue_id, "")
         job.moment = _moment_of(job)
@@ -75,7 +57,10 @@ def jobs(request: MemberRequest) -> HttpResponse:
         "windows": WINDOWS,
         "queues": [queue for queue in queues if queue.deleted_at is None],
         "tabs": _tabs(request, chosen, [queue for queue in queues if queue.deleted_at is None]),
-        "needs_queue": bool(chosen.job_type and chosen.queue_id is None),
+        "typed": request.GET["q"] if problem else chosen.words(names),
+        "problem": problem,
+        "words": HELP,
+        "everything": chosen.address(window="all"),
         **page,
     }
     return respond(request, "jobs/jobs.html", "jobs/_jobs.html", context)
@@ -85,14 +70,15 @@ def jobs(request: MemberRequest) -> HttpResponse:
 @member_view(needs=Role.MEMBER)
 def act(request: MemberRequest) -> HttpResponse:
     """Cancel or retry the selected jobs, or all that match: an operation the scheduler carries out step by step."""
-    here = reverse("jobs", args=[request.organization.slug, request.project.slug])
+    here = path_in(request, "jobs")
     action = request.POST.get("action", "")
     at = _frozen_at(request)
     if action not in VERBS:
         complain(request, "Choose what is to be done.")
         return back_to(here)
+    form = CareForm(request.POST, most_canary=MAX_CANARY, most_pace=MAX_PACE) if action in CAREFUL else None
     try:
-        wanted = _wanted(request, action, at)
+        wanted = replace(_wanted(request, action, at), **(form.care() if form else {}))
         operation, estimate = prepare(request.project, wanted)
     except DomainError as error:
         complain(request, error.message)
@@ -110,13 +96,14 @@ def act(request: MemberRequest) -> HttpResponse:
         button=verb,
         back=here,
         samples=[f"{row['job_type']} {row['id']} ({row['status']})" for row in estimate.sample[:MOST_SAMPLES]],
+        form=form,
     )
     if (page := unless_confirmed(request, asked)) is not None:
         return page
     with deed(request.actor, f"job.{action}_many") as doing:
         doing.on(start(operation, by=request.user.pk, api_key_id=None))
     text = f"{least.capitalize()}{estimate.count:,} jobs {done}, one step after the other."
-    watch = reverse("operation", args=[request.organization.slug, request.project.slug, operation.pk])
+    watch = path_in(request, "operation", operation.pk)
     say_and_link(request, text, watch, "Watch it")
     return back_to(here)
 
@@ -141,6 +128,8 @@ def _wanted(request: MemberRequest, action: str, at: datetime) -> NewOperation:
         mine = Job.objects.in_projects([request.project.pk]).filter(pk__in=ids)
         return NewOperation(action=action, filter={}, ids=list(mine.values_list("pk", flat=True)))
     chosen = Chosen.of(request.POST)
+    if chosen.is_searched:
+        raise ValidationFailed.of("all", "an operation takes no id or error: select the jobs instead")
     filter_: dict[str, Any] = {"queue_id": chosen.queue_id, "status": chosen.status, "job_type": chosen.job_type}
     filter_ |= {"created_from": chosen.since(at), "created_to": at}
     return NewOperation(action=action, filter={name: value for name, value in filter_.items() if value})
@@ -148,15 +137,9 @@ def _wanted(request: MemberRequest, action: str, at: datetime) -> NewOperation:
 
 def _page(request: MemberRequest, chosen: Chosen, queue_ids: list[UUID]) -> dict[str, Any]:
     size, after = size_of(request), id_or_none(request.GET.get("after", ""))
-    mine = [chosen.queue_id] if chosen.queue_id in queue_ids else [] if chosen.queue_id else queue_ids
-    if not mine or (chosen.job_type and chosen.queue_id is None):
-        return {"rows": [], "next_query": None, "first_query": None}
-    wanted = JobFilter(
-        queue_ids=mine,
-        status=chosen.status or None,
-        job_type=chosen.job_type or None,
-        created_from=chosen.since(request.now),
-    )
+    wanted = chosen.filter_in(queue_ids, request.project.pk, request.now)
+    if wanted is None or not queue_ids:
+        return {"rows": [], "next_query": None, "first_query": None, "needs_queue": wanted is None}
     found = page_of_jobs(wanted, cursor=after, rows=slice(0, size + 1))
     query = request.GET.copy()
     query.pop("after", None)
@@ -178,6 +161,7 @@ def _tabs(request: MemberRequest, chosen: Chosen, queues: list[Queue]) -> list[t
     for status in ("", *JobStatus.values):
         query = request.GET.copy()
         query.pop("after", None)
+        query.pop("q", None)
         query["status"] = status
         tabs.append((status, str(JobStatus(status).label) if status else "All", total.get(status), query.urlencode()))
     return tabs

@@ -8,7 +8,6 @@ from typing import Any
 from django import forms
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from jobs.handlers.registry import known_types
@@ -16,10 +15,11 @@ from jobs.models import Job
 from jobs.new_job import LONGEST_DELAY_S, LONGEST_TIMEOUT_S, MAX_KEY_CHARS, MAX_TYPE_CHARS, SHORTEST_TIMEOUT_S, NewJob
 from jobs.services.submission import submit
 from orgs.models import Role
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, path_in
 from queues.models import MAX_ATTEMPTS, PRIORITY_BOUND, Queue, RetryPolicy
 from scheduler_project.lib.errors import DomainError
 from scheduler_project.lib.sealed_json import masked
+from scheduler_project.lib.web.moments import MomentField
 from scheduler_project.lib.web.pages import back_to
 from scheduler_project.lib.web.paging import id_or_none
 from scheduler_project.lib.web.toasts import say
@@ -42,6 +42,8 @@ class JobForm(forms.Form):
     timeout_s = forms.FloatField(
         label="Timeout, seconds", min_value=SHORTEST_TIMEOUT_S, max_value=LONGEST_TIMEOUT_S, required=False
     )
+    start_deadline = MomentField(label="Begin by", help_text="Else it is cancelled. On your clock.")
+    deadline = MomentField(label="Deadline", help_text="No attempt begins after it.")
     idempotency_key = forms.CharField(max_length=MAX_KEY_CHARS, required=False)
     concurrency_key = forms.CharField(max_length=MAX_KEY_CHARS, required=False)
 
@@ -76,6 +78,8 @@ class JobForm(forms.Form):
             max_attempts=given["max_attempts"],
             retry_policy_id=given["retry_policy"].pk if given["retry_policy"] else None,
             timeout_s=given["timeout_s"],
+            start_deadline=given["start_deadline"],
+            deadline=given["deadline"],
             idempotency_key=given["idempotency_key"] or None,
             concurrency_key=given["concurrency_key"] or None,
         )
@@ -97,7 +101,7 @@ def new_job(request: MemberRequest) -> HttpResponse:
                 form.add_error(None, error.message)
         else:
             say(request, "The job is submitted." if receipt.is_new else "This key stands for this job already.")
-            return back_to(reverse("job", args=[request.organization.slug, request.project.slug, receipt.id]))
+            return back_to(path_in(request, "job", receipt.id))
     context = {
         "section": "jobs",
         "form": form,

@@ -17,6 +17,17 @@ VERBS = {"cancel": "Cancel", "retry": "Queue again", "redrive": "Queue again", "
 _THINGS = {"cancel": "jobs", "retry": "jobs", "redrive": "jobs of dead letters", "discard": "dead letters"}
 
 
+def care_of(operation: Operation) -> str:
+    """For example: 5 first, the rest once they have completed; 30 a minute."""
+    words = []
+    if operation.canary is not None:
+        words.append(f"{operation.canary:,} first, the rest once they have completed")
+    if operation.pace is not None:
+        per = {"second": "a second", "minute": "a minute", "hour": "an hour"}[operation.pace_per]
+        words.append(f"{operation.pace:,} {per}")
+    return "; ".join(words)
+
+
 def sentence_of(operation: Operation, queue_names: Mapping[str, str], *, is_listed: bool) -> str:
     """For example: Cancel all queued jobs of the type mail.send in mail, submitted since 28 Nov 2026, 14:00."""
     filter_ = operation.filter

@@ -8,24 +8,23 @@ from uuid import UUID
 
 from django.db.models import Q
 from django.http import HttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import Operation
-from jobs.selectors.operations import get_operation, is_about_letters, list_operations
+from jobs.selectors.operations import canary_jobs, canary_state, get_operation, is_about_letters, list_operations
 from jobs.services.operations import UNENDED, abort
-from jobs.web.operation_words import sentence_of
+from jobs.web.operation_words import care_of, sentence_of
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.selectors import list_audit
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, of_project, path_in
 from queues.models import Queue
-from scheduler_project.lib.errors import DomainError, NotFound
+from scheduler_project.lib.web.actions import act
 from scheduler_project.lib.web.charts import distribution
-from scheduler_project.lib.web.confirm import Question, unless_confirmed
+from scheduler_project.lib.web.confirm import Question
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.paging import page_by_id
-from scheduler_project.lib.web.toasts import complain, say
+from scheduler_project.lib.web.toasts import complain
 
 #: Value of ``show`` -> word and states.
 SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -33,10 +32,19 @@ SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "unended": ("Under way", tuple(UNENDED)),
     "completed": ("Completed", (Operation.State.COMPLETED,)),
     "aborted": ("Aborted", (Operation.State.ABORTED,)),
+    "stopped": ("Stopped", (Operation.State.STOPPED,)),
 }
 MOST_AUDIT = 10
 #: How an operation's state is drawn: the states that jobs have are those that have a glyph.
-GLYPHS = {"pending": "scheduled", "running": "running", "completed": "completed", "aborted": "cancelled"}
+GLYPHS = {
+    "pending": "scheduled",
+    "running": "running",
+    "completed": "completed",
+    "aborted": "cancelled",
+    "stopped": "failed",
+}
+#: What an operation that is under way is doing, by where its canary is.
+_AT = {"pending": "queues its canary again", "waiting": "waits for its canary"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,19 @@ class Row:
     def is_unended(self) -> bool:
         """Does the scheduler still work on it?"""
         return self.operation.state in UNENDED
+
+    @property
+    def care(self) -> str:
+        """How carefully, in words; empty if as fast as it goes."""
+        return care_of(self.operation)
+
+    @property
+    def doing(self) -> str:
+        """What it is at, while it is under way."""
+        one = self.operation
+        if one.state == Operation.State.PENDING:
+            return "waits for the scheduler"
+        return _AT.get(canary_state(one) or "", "at its pace" if one.pace else "step by step")
 
     @property
     def expected(self) -> int | None:
@@ -100,6 +121,8 @@ def operation(request: MemberRequest, operation_id: UUID) -> HttpResponse:
         "operation": found,
         "row": (row := Row.of(found, _queue_names(request, [found]))),
         "parts": _parts(row),
+        "canary": canary_jobs(found),
+        "canary_state": canary_state(found),
         "is_about_letters": is_about_letters(found.action),
         "n_ids": None if found.ids is None else len(found.ids),
         "audit": list_audit(request.organization.pk, "operation", str(operation_id))[:MOST_AUDIT],
@@ -126,16 +149,13 @@ def abort_operation(request: MemberRequest, operation_id: UUID) -> HttpResponse:
         button="Abort the operation",
         back=here,
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
-    try:
+
+    def do() -> str:
         with deed(request.actor, "operation.abort", found) as doing:
             doing.on(abort(operation_id))
-    except DomainError as error:
-        complain(request, error.message)
-    else:
-        say(request, "It is aborted; a step that was under way is finished.")
-    return back_to(here)
+        return "It is aborted; a step that was under way is finished."
+
+    return act(request, do, back=here, question=asked)
 
 
 def _parts(row: Row) -> dict[str, Any]:
@@ -157,12 +177,10 @@ def _queue_names(request: MemberRequest, rows: Any) -> dict[str, str]:
 
 
 def _get(request: MemberRequest, operation_id: UUID, needs: Role) -> Operation:
-    found = get_operation(request.actor, operation_id, needs=needs)
-    if found.project_id != request.project.pk:  # of another project of mine: it has no place on this one's pages
-        raise NotFound("There is no such operation.")
+    found = of_project(request, get_operation(request.actor, operation_id, needs=needs), "operation")
     found.is_listed = found.ids is not None  # type: ignore[attr-defined] # as lists have it, which do not read the ids
     return found
 
 
 def _path(request: MemberRequest, operation_id: UUID) -> str:
-    return reverse("operation", args=[request.organization.slug, request.project.slug, operation_id])
+    return path_in(request, "operation", operation_id)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.http import HttpResponse
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
@@ -22,16 +22,17 @@ from jobs.services.schedule_removal import delete_schedule
 from jobs.web.schedules import get, path_of
 from orgs.audit import deed
 from orgs.models import Role
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, path_in
 from scheduler_project.lib.errors import DomainError
 from scheduler_project.lib.sql import past_deadlocks
+from scheduler_project.lib.web.actions import act
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
+from scheduler_project.lib.web.moments import BAD_TIME, moment_typed
 from scheduler_project.lib.web.pages import back_to, own_path
 from scheduler_project.lib.web.text import harmless
 from scheduler_project.lib.web.toasts import complain, say, say_and_link
 
 MOST_SAMPLES = 20
-_BAD_TIME = "That is no date and time, such as 2026-12-24T18:30, or your clocks skip it."
 
 
 @require_POST
@@ -51,9 +52,9 @@ def deactivate(request: MemberRequest, schedule_id: UUID) -> HttpResponse:
 def pause(request: MemberRequest, schedule_id: UUID) -> HttpResponse:
     reason = request.POST.get("reason", "").replace("\x00", "").strip()[:500]
     text = request.POST.get("until", "").strip()
-    until = _moment(text)
+    until = moment_typed(text)
     if text and (until is None or until <= request.now):
-        complain(request, _BAD_TIME if until is None else "The end of a pause must lie ahead.")
+        complain(request, BAD_TIME if until is None else "The end of a pause must lie ahead.")
         return _back(request, schedule_id)
 
     def change(id_: UUID) -> ScheduledJob:
@@ -76,15 +77,15 @@ def resume(request: MemberRequest, schedule_id: UUID) -> HttpResponse:
 @member_view(needs=Role.MEMBER)
 def trigger(request: MemberRequest, schedule_id: UUID) -> HttpResponse:
     found = get(request, schedule_id)
-    try:
+
+    def do() -> HttpResponse:
         with deed(request.actor, "scheduled_job.trigger", found) as doing:
             job_id = service.trigger(found.pk)
             doing.says(job_id=job_id)
-    except DomainError as error:
-        complain(request, error.message)
-    else:
         say_and_link(request, f"{harmless(found.name, 80)} runs now.", _job_path(request, job_id), "Look at the job")
-    return _back(request, schedule_id)
+        return _back(request, schedule_id)
+
+    return act(request, do, back=_next(request, schedule_id))
 
 
 @require_POST
@@ -92,10 +93,10 @@ def trigger(request: MemberRequest, schedule_id: UUID) -> HttpResponse:
 def backfill(request: MemberRequest, schedule_id: UUID) -> HttpResponse:
     """A dry run first, which shows the due times; the confirmed request runs them."""
     found = get(request, schedule_id)
-    since, until = _moment(request.POST.get("since", "")), _moment(request.POST.get("until", ""))
+    since, until = moment_typed(request.POST.get("since", "")), moment_typed(request.POST.get("until", ""))
     only_missed = request.POST.get("only_missed") == "on"
     if since is None or until is None:
-        complain(request, _BAD_TIME)
+        complain(request, BAD_TIME)
         return _back(request, schedule_id)
     try:
         planned = run_backfill(found.pk, since=since, until=until, only_missed=only_missed, is_dry_run=True).due_times
@@ -152,20 +153,14 @@ def delete(request: MemberRequest, schedule_id: UUID) -> HttpResponse:
         back=path_of(request, schedule_id),
         must_type=found.name,
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
-    try:
-        past_deadlocks(lambda: _delete(request, found))
-    except DomainError as error:
-        complain(request, error.message)
-        return back_to(path_of(request, schedule_id))
-    say(request, f"Schedule {harmless(found.name, 80)} is deleted.")
-    return back_to(path_of(request))
 
+    def do() -> str:
+        with deed(request.actor, "scheduled_job.delete", found, is_end=True):
+            delete_schedule(found.pk)
+        return f"Schedule {harmless(found.name, 80)} is deleted."
 
-def _delete(request: MemberRequest, found: ScheduledJob) -> None:
-    with deed(request.actor, "scheduled_job.delete", found, is_end=True):
-        delete_schedule(found.pk)
+    here = path_of(request, schedule_id)
+    return act(request, lambda: past_deadlocks(do), back=here, question=asked, then=path_of(request))
 
 
 def _change(
@@ -180,15 +175,15 @@ def _change(
     """
     verb, said, undo = words
     get(request, schedule_id)
-    try:
+
+    def do() -> HttpResponse:
         with _locked(request, schedule_id) as found, deed(request.actor, f"scheduled_job.{verb}", found) as doing:
             doing.on(change(schedule_id))
-    except DomainError as error:
-        complain(request, error.message)
-    else:
         fields = {"next": _next(request, schedule_id), **(kept or {})}
         say(request, f"{harmless(found.name, 80)} {said}.", undo=path_of(request, schedule_id, undo), **fields)
-    return _back(request, schedule_id)
+        return _back(request, schedule_id)
+
+    return act(request, do, back=_next(request, schedule_id))
 
 
 @contextlib.contextmanager
@@ -205,21 +200,8 @@ def _back(request: MemberRequest, schedule_id: UUID) -> HttpResponse:
     return back_to(_next(request, schedule_id))
 
 
-def _moment(text: str) -> datetime | None:
-    """A time on the viewer's clock, as browsers send it; one with an offset is taken as it is."""
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        if moment.tzinfo is None:
-            wall, moment = moment, moment.replace(tzinfo=timezone.get_current_timezone())
-            if timezone.localtime(moment.astimezone(timezone.get_fixed_timezone(0))).replace(tzinfo=None) != wall:
-                return None
-    except (ValueError, OverflowError):
-        return None
-    return moment if 1970 <= moment.year < 9999 else None
-
-
 def _job_path(request: MemberRequest, job_id: UUID) -> str:
     try:
-        return reverse("job", args=[request.organization.slug, request.project.slug, job_id])
+        return path_in(request, "job", job_id)
     except NoReverseMatch:
         return ""

@@ -20,7 +20,7 @@ from jobs.web.schedules import get, path_of
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.web.access import MemberRequest, member_view
-from scheduler_project.lib.errors import DomainError
+from scheduler_project.lib.web.actions import fill
 from scheduler_project.lib.web.pages import back_to
 from scheduler_project.lib.web.text import harmless
 from scheduler_project.lib.web.toasts import say
@@ -31,7 +31,7 @@ GROUPS = (
     ("What runs", ("queue", "job_type", "retry_policy", "payload_template")),
     ("When it can not run on time", ("overlap_policy", "misfire_policy", "misfire_grace_secs", "misfire_cap")),
     ("When the clocks change", ("gap_policy", "repeat_policy")),
-    ("Limits", ("starts_at", "ends_at", "max_fires", "jitter_secs")),
+    ("Limits", ("starts_at", "ends_at", "max_fires", "jitter_secs", "timeout_s")),
 )
 _FASTER = "Somebody changed this schedule since you opened it. Its values now are shown below."
 
@@ -56,18 +56,16 @@ def new(request: MemberRequest) -> HttpResponse:
     if "preview" in request.POST:
         form.is_valid()
         return _show(request, form)
-    if form.is_valid():
-        try:
-            with deed(request.actor, "scheduled_job.create") as doing:
-                made = service.create_schedule(form.cleaned_data["queue"], **form.settings())
-                made.refresh_from_db()
-                doing.on(made)
-        except DomainError as error:
-            form.refused(error)
-        else:
-            say(request, f"Schedule {harmless(made.name, 80)} is made{_next_of(made)}.")
-            return back_to(path_of(request, made.pk))
-    return _show(request, form, status=422)
+
+    def do() -> HttpResponse:
+        with deed(request.actor, "scheduled_job.create") as doing:
+            made = service.create_schedule(form.cleaned_data["queue"], **form.settings())
+            made.refresh_from_db()
+            doing.on(made)
+        say(request, f"Schedule {harmless(made.name, 80)} is made{_next_of(made)}.")
+        return back_to(path_of(request, made.pk))
+
+    return fill(request, form, do) or _show(request, form, status=422)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -80,18 +78,16 @@ def edit(request: MemberRequest, schedule_id: UUID) -> HttpResponse:
     if "preview" in request.POST:
         form.is_valid()
         return _show(request, form, found)
-    if not form.is_valid():
-        return _show(request, form, found, status=422)
-    try:
+
+    def do() -> str | HttpResponse:
         changed = _save(request, found, form)
-    except DomainError as error:
-        form.refused(error)
-        return _show(request, form, found, status=422)
-    if changed is None:
-        fresh = get(request, schedule_id)
-        return _show(request, ScheduleForm(request.project.pk, schedule=fresh), fresh, status=409, problem=_FASTER)
-    say(request, f"Schedule {harmless(changed.name, 80)} is changed{_next_of(changed)}.")
-    return back_to(path_of(request, schedule_id))
+        if changed is None:
+            fresh = get(request, schedule_id)
+            return _show(request, ScheduleForm(request.project.pk, schedule=fresh), fresh, status=409, problem=_FASTER)
+        return f"Schedule {harmless(changed.name, 80)} is changed{_next_of(changed)}."
+
+    done = fill(request, form, do, then=path_of(request, schedule_id))
+    return done or _show(request, form, found, status=422)
 
 
 def _save(request: MemberRequest, found: ScheduledJob, form: ScheduleForm) -> ScheduledJob | None:

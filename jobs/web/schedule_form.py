@@ -12,16 +12,16 @@ from django import forms
 
 from jobs.cron import CronError, zone_of
 from jobs.models import ScheduledJob
-from jobs.new_job import MAX_TYPE_CHARS
+from jobs.new_job import LONGEST_TIMEOUT_S, MAX_TYPE_CHARS, SHORTEST_TIMEOUT_S
 from queues.models import Queue, RetryPolicy
-from scheduler_project.lib.errors import DomainError
+from scheduler_project.lib.web.actions import DomainForm
 
 _MOST_SECS, _MOST_FIRES = 366 * 86_400, 1_000_000_000
 _CLOCK = "%Y-%m-%dT%H:%M:%S"
 MOMENTS = ("run_once_at", "starts_at", "ends_at")
 _PLAIN = (
     "name", "cron_expression", "timezone", "gap_policy", "repeat_policy", "misfire_policy", "misfire_grace_secs",
-    "misfire_cap", "overlap_policy", "jitter_secs", "max_fires", "job_type",
+    "misfire_cap", "overlap_policy", "jitter_secs", "max_fires", "job_type", "timeout_s",
 )  # fmt: skip
 
 
@@ -46,7 +46,9 @@ class WallTime(forms.CharField):
         return moment
 
 
-class ScheduleForm(forms.Form):
+class ScheduleForm(DomainForm):
+    field_of = {"retry_policy_id": "retry_policy"}
+
     name = forms.CharField(max_length=200)
     cron_expression = forms.CharField(
         label="Expression", max_length=120, required=False,
@@ -96,6 +98,11 @@ class ScheduleForm(forms.Form):
     max_fires = forms.IntegerField(
         label="At most, times", min_value=1, max_value=_MOST_FIRES, required=False, help_text="Empty: without end."
     )
+
+    timeout_s = forms.FloatField(
+        label="Timeout, seconds", min_value=SHORTEST_TIMEOUT_S, max_value=LONGEST_TIMEOUT_S, required=False,
+        help_text="Of each attempt of its jobs. Empty: the handler's own.",
+    )  # fmt: skip
 
     def __init__(self, project_id: Any, *args: Any, schedule: ScheduledJob | None = None, **kwargs: Any) -> None:
         if schedule is not None:
@@ -152,14 +159,6 @@ class ScheduleForm(forms.Form):
     def changes(self, schedule: ScheduledJob) -> dict[str, Any]:
         """Only what differs: a setting that is merely sent again must not move the next run."""
         return {name: value for name, value in self.settings().items() if value != getattr(schedule, name)}
-
-    def refused(self, error: DomainError) -> None:
-        """Put what the service complains of beside its field."""
-        for detail in error.details:
-            name = {"retry_policy_id": "retry_policy"}.get(detail.field, detail.field)
-            self.add_error(name if name in self.fields else None, detail.message)
-        if not error.details:
-            self.add_error(None, error.message)
 
 
 def values_of(schedule: ScheduledJob) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from django.http import HttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import Worker
@@ -21,7 +20,7 @@ from jobs.selectors.worker_board import (
 )
 from jobs.services.remote.presence import request_drain
 from orgs.models import Role
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, path_in
 from queues.models import Queue
 from scheduler_project.lib.errors import DomainError, Forbidden, NotFound
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
@@ -79,7 +78,7 @@ def drain(request: MemberRequest, worker_id: UUID) -> HttpResponse:
     worker = Worker.objects.filter(pk=worker_id, project=request.project).first()
     if worker is None:
         raise NotFound("There is no such worker.")
-    back, name = reverse("workers", args=[request.organization.slug, request.project.slug]), worker.hostname
+    back, name = path_in(request, "workers"), worker.hostname
     asked = Question(
         action="worker.drain",
         target=str(worker_id),

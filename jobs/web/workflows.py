@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.lifecycle.cancel import cancel_from
@@ -19,14 +18,13 @@ from jobs.web.graph_layers import Member, Node, layered
 from jobs.web.graph_svg import can_be_drawn, draw
 from orgs.audit import deed
 from orgs.models import Role
-from orgs.web.access import MemberRequest, member_view
-from scheduler_project.lib.errors import DomainError, NotFound
+from orgs.web.access import MemberRequest, member_view, of_project, path_in
 from scheduler_project.lib.sql import past_deadlocks
+from scheduler_project.lib.web.actions import act
 from scheduler_project.lib.web.charts import distribution
-from scheduler_project.lib.web.confirm import Question, unless_confirmed
-from scheduler_project.lib.web.pages import back_to, respond
+from scheduler_project.lib.web.confirm import Question
+from scheduler_project.lib.web.pages import respond
 from scheduler_project.lib.web.paging import id_or_none
-from scheduler_project.lib.web.toasts import complain, say
 
 MOST_LISTED = 50
 _PARTS = (
@@ -88,18 +86,15 @@ def cancel(request: MemberRequest, job_id: UUID) -> HttpResponse:
         button="Cancel from here",
         back=here,
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
     reason = f"cancelled by {request.user.email}"
-    try:
+
+    def do() -> str:
         with deed(request.actor, "job.cancel", found) as doing:
             count = len(cancel_from(job_id, reason=reason))
             doing.says(reason=reason, with_downstream=True)
-    except DomainError as error:
-        complain(request, error.message)
-    else:
-        say(request, f"{count:,} jobs are cancelled or asked to stop.")
-    return back_to(here)
+        return f"{count:,} jobs are cancelled or asked to stop."
+
+    return act(request, do, back=here, question=asked)
 
 
 @require_POST
@@ -117,22 +112,14 @@ def retry(request: MemberRequest, job_id: UUID) -> HttpResponse:
         button="Run again from here",
         back=here,
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
 
-    def do() -> int:
+    def do() -> str:
         with deed(request.actor, "job.retry", found) as doing:
             count = requeue_from(job_id, by=request.user.pk)
             doing.says(with_downstream=True)
-        return count
+        return f"{count:,} jobs run again, in their order."
 
-    try:
-        count = past_deadlocks(do)
-    except DomainError as error:
-        complain(request, error.message)
-    else:
-        say(request, f"{count:,} jobs run again, in their order.")
-    return back_to(here)
+    return act(request, lambda: past_deadlocks(do), back=here, question=asked)
 
 
 def _columns(found: Workflow) -> list[list[Node]]:
@@ -175,11 +162,8 @@ def _link(request: MemberRequest, focus_id: UUID, node: Node) -> str:
 
 
 def _get(request: MemberRequest, job_id: UUID, needs: Role) -> Job:
-    found = get_job(request.actor, job_id, needs=needs)
-    if found.project_id != request.project.pk:  # of another project of mine: it has no place on this one's pages
-        raise NotFound("There is no such job.")
-    return found
+    return of_project(request, get_job(request.actor, job_id, needs=needs), "job")
 
 
 def _path(request: MemberRequest, job_id: UUID) -> str:
-    return reverse("workflow", args=[request.organization.slug, request.project.slug, job_id])
+    return path_in(request, "workflow", job_id)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from functools import wraps
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from django.contrib.auth.decorators import login_required
 from django.db.models import F
 from django.db.models.functions import Now
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 
 from accounts.models import User
 from orgs.access import Person, visible
@@ -20,6 +21,7 @@ from scheduler_project.lib.errors import Forbidden, NotFound
 from scheduler_project.lib.web.viewer import A_YEAR_S, PROJECT
 
 View = Callable[..., HttpResponse]
+T = TypeVar("T")
 
 
 class MemberRequest(HttpRequest):
@@ -67,6 +69,22 @@ def may(request: HttpRequest, role: Role) -> bool:
     """Does the member's role suffice? For templates, which only mirror what views check."""
     own: Role | None = getattr(request, "role", None)
     return own is not None and own.rank >= role.rank
+
+
+def path_in(request: MemberRequest, name: str, *rest: Any) -> str:
+    """The path of a page of the project."""
+    return reverse(name, args=[request.organization.slug, request.project.slug, *rest])
+
+
+def of_project(request: MemberRequest, found: T, what: str) -> T:
+    """It, if it is of this very project: one of another project of mine has no place on this one's pages.
+
+    Raises:
+        NotFound: it is not.
+    """
+    if getattr(found, "project_id") != request.project.pk:  # noqa: B009 - every model of a project has it
+        raise NotFound(f"There is no such {what}.")
+    return found
 
 
 def too_low(request: HttpRequest, needs: Role, own: Role) -> HttpResponse:

@@ -10,42 +10,33 @@ from django import forms
 
 from orgs.models import MAX_RETENTION_DAYS, ApiKey, Project, Role
 from orgs.services import MAX_KEY_NAME_CHARS, MAX_NAME_CHARS, MAX_SLUG_CHARS
-from scheduler_project.lib.errors import DomainError
+from scheduler_project.lib.web.actions import DomainForm
 
 HOUR_S, DAY_S = 3_600, 86_400
 #: Seconds for which the old secret of a rotation stays good.
 OVERLAPS = ((0, "at once"), (HOUR_S, "in an hour"), (DAY_S, "in a day"), (7 * DAY_S, "in a week"))
 
 
-class _Form(forms.Form):
-    def refused(self, error: DomainError) -> None:
-        """Put what the service complains of beside its field."""
-        for detail in error.details:
-            self.add_error(detail.field if detail.field in self.fields else None, detail.message)
-        if not error.details:
-            self.add_error(None, error.message)
-
-
-class ProjectForm(_Form):
+class ProjectForm(DomainForm):
     name = forms.CharField(max_length=MAX_NAME_CHARS)
     retention_days = forms.IntegerField(
         label="Keep ended jobs, days", min_value=1, max_value=MAX_RETENTION_DAYS, required=False
     )
 
 
-class NewProjectForm(_Form):
+class NewProjectForm(DomainForm):
     name = forms.CharField(max_length=MAX_NAME_CHARS)
     slug = forms.SlugField(
         max_length=MAX_SLUG_CHARS, required=False, help_text="As it stands in addresses. Empty: made from the name."
     )
 
 
-class MemberForm(_Form):
+class MemberForm(DomainForm):
     email = forms.EmailField(label="E-mail", help_text="Of somebody who has an account here.")
     role = forms.ChoiceField(choices=[(r.value, r.label) for r in reversed(Role)], initial=Role.VIEWER)
 
 
-class KeyForm(_Form):
+class KeyForm(DomainForm):
     name = forms.CharField(max_length=MAX_KEY_NAME_CHARS, help_text="Who or what uses it.")
     scope = forms.ChoiceField(choices=ApiKey.Scope.choices, initial=ApiKey.Scope.SUBMIT, label="May")
     days = forms.TypedChoiceField(
@@ -62,7 +53,7 @@ class KeyForm(_Form):
         return {"name": self.cleaned_data["name"], "scope": self.cleaned_data["scope"], "expires_at": expires_at}
 
 
-class OverlapForm(_Form):
+class OverlapForm(DomainForm):
     overlap_secs = forms.TypedChoiceField(choices=OVERLAPS, coerce=int, initial=DAY_S, label="The old one ends")
 
 

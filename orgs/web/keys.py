@@ -9,22 +9,21 @@ from uuid import UUID
 from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from orgs.audit import deed
 from orgs.models import ApiKey, Role
 from orgs.selectors import get_api_key, list_api_keys
 from orgs.services import create_api_key, revoke_api_key, rotate_api_key
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, path_in
 from orgs.web.forms import KeyForm, OverlapForm
-from orgs.web.tabs import shown_once, slugs_of, tabs_of
-from scheduler_project.lib.errors import DomainError
-from scheduler_project.lib.web.confirm import Question, unless_confirmed
+from orgs.web.tabs import shown_once, tabs_of
+from scheduler_project.lib.web.actions import act, fill
+from scheduler_project.lib.web.confirm import Question
 from scheduler_project.lib.web.pages import back_to
 from scheduler_project.lib.web.paging import page_by_id
 from scheduler_project.lib.web.text import harmless
-from scheduler_project.lib.web.toasts import complain, say
+from scheduler_project.lib.web.toasts import complain
 
 SOON = timedelta(days=14)
 
@@ -39,16 +38,14 @@ def keys(request: MemberRequest) -> HttpResponse:
 @member_view(needs=Role.ADMIN)
 def new(request: MemberRequest) -> HttpResponse:
     form = KeyForm(request.POST)
-    if not form.is_valid():
-        return _show(request, form, status=422)
-    try:
+
+    def do() -> HttpResponse:
         with deed(request.actor, "api_key.create") as doing:
             made = create_api_key(request.project, **form.settings(request.now), by=request.user.pk)
             doing.on(made.row)
-    except DomainError as error:
-        form.refused(error)
-        return _show(request, form, status=422)
-    return _once(request, f"API key {harmless(made.row.name, 80)} is made", made.key)
+        return _once(request, f"API key {harmless(made.row.name, 80)} is made", made.key)
+
+    return fill(request, form, do) or _show(request, form, status=422)
 
 
 @require_POST
@@ -59,27 +56,24 @@ def rotate(request: MemberRequest, key_id: UUID) -> HttpResponse:
     if not form.is_valid():
         complain(request, "Choose when the old key ends.")
         return back_to(_path(request))
-    overlap_secs = form.cleaned_data["overlap_secs"]
-    if not overlap_secs:
-        asked = Question(
-            action="api_key.rotate",
-            target=str(key_id),
-            title=f"Rotate {harmless(found.name, 80)} without an overlap?",
-            text="The old key is refused at once, before anybody can have the new one.",
-            button="Rotate the key",
-            back=_path(request),
-        )
-        if (page := unless_confirmed(request, asked)) is not None:
-            return page
-    try:
+    overlap_secs, here = form.cleaned_data["overlap_secs"], _path(request)
+    asked = Question(
+        action="api_key.rotate",
+        target=str(key_id),
+        title=f"Rotate {harmless(found.name, 80)} without an overlap?",
+        text="The old key is refused at once, before anybody can have the new one.",
+        button="Rotate the key",
+        back=here,
+    )
+
+    def do() -> HttpResponse:
         with deed(request.actor, "api_key.rotate", found) as doing:
             made = rotate_api_key(found, overlap_secs=overlap_secs, by=request.user.pk)
             found.refresh_from_db()
             doing.says(new_key_id=made.row.pk)
-    except DomainError as error:
-        complain(request, error.message)
-        return back_to(_path(request))
-    return _once(request, f"The new key of {harmless(made.row.name, 80)}", made.key)
+        return _once(request, f"The new key of {harmless(made.row.name, 80)}", made.key)
+
+    return act(request, do, back=here, question=None if overlap_secs else asked)
 
 
 @require_POST
@@ -94,17 +88,14 @@ def revoke(request: MemberRequest, key_id: UUID) -> HttpResponse:
         button="Revoke the key",
         back=_path(request),
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
-    try:
+
+    def do() -> str:
         with deed(request.actor, "api_key.revoke", found):
             revoke_api_key(found.pk)
             found.refresh_from_db()
-    except DomainError as error:
-        complain(request, error.message)
-    else:
-        say(request, f"The key {harmless(found.name, 80)} is revoked.")
-    return back_to(_path(request))
+        return f"The key {harmless(found.name, 80)} is revoked."
+
+    return act(request, do, back=_path(request), question=asked)
 
 
 def state_of(row: Any, now: Any) -> tuple[str, str]:
@@ -147,4 +138,4 @@ def _once(request: MemberRequest, title: str, key: str) -> HttpResponse:
 
 
 def _path(request: MemberRequest) -> str:
-    return reverse("api_keys", args=slugs_of(request))
+    return path_in(request, "api_keys")

@@ -7,21 +7,20 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from orgs.audit import deed
 from orgs.models import Role
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, path_in
 from orgs.web.forms import OverlapForm
 from orgs.web.keys import state_of
-from orgs.web.tabs import shown_once, slugs_of, tabs_of
+from orgs.web.tabs import shown_once, tabs_of
 from orgs.webhook_secrets import MAX_USABLE, create_secret, get_secret, list_secrets, revoke_secret, rotate_secret
-from scheduler_project.lib.errors import DomainError
-from scheduler_project.lib.web.confirm import Question, unless_confirmed
+from scheduler_project.lib.web.actions import act
+from scheduler_project.lib.web.confirm import Question
 from scheduler_project.lib.web.pages import back_to
 from scheduler_project.lib.web.paging import page_by_id
-from scheduler_project.lib.web.toasts import complain, say
+from scheduler_project.lib.web.toasts import complain
 
 
 @require_safe
@@ -46,14 +45,13 @@ def secrets(request: MemberRequest) -> HttpResponse:
 @require_POST
 @member_view(needs=Role.ADMIN)
 def new(request: MemberRequest) -> HttpResponse:
-    try:
+    def do() -> HttpResponse:
         with deed(request.actor, "webhook_secret.create") as doing:
             made = create_secret(request.project, by=request.user.pk)
             doing.on(made.row)
-    except DomainError as error:
-        complain(request, error.message)
-        return back_to(_path(request))
-    return _once(request, "A webhook secret is made", made.secret)
+        return _once(request, "A webhook secret is made", made.secret)
+
+    return act(request, do, back=_path(request))
 
 
 @require_POST
@@ -64,27 +62,24 @@ def rotate(request: MemberRequest, secret_id: UUID) -> HttpResponse:
     if not form.is_valid():
         complain(request, "Choose when the old secret ends.")
         return back_to(_path(request))
-    overlap_secs = form.cleaned_data["overlap_secs"]
-    if not overlap_secs:
-        asked = Question(
-            action="webhook_secret.rotate",
-            target=str(secret_id),
-            title=f"Rotate {found.prefix}… without an overlap?",
-            text="Calls carry no signature of the old secret any more, before a receiver can have the new one.",
-            button="Rotate the secret",
-            back=_path(request),
-        )
-        if (page := unless_confirmed(request, asked)) is not None:
-            return page
-    try:
+    overlap_secs, here = form.cleaned_data["overlap_secs"], _path(request)
+    asked = Question(
+        action="webhook_secret.rotate",
+        target=str(secret_id),
+        title=f"Rotate {found.prefix}… without an overlap?",
+        text="Calls carry no signature of the old secret any more, before a receiver can have the new one.",
+        button="Rotate the secret",
+        back=here,
+    )
+
+    def do() -> HttpResponse:
         with deed(request.actor, "webhook_secret.rotate", found) as doing:
             made = rotate_secret(found, overlap_secs=overlap_secs, by=request.user.pk)
             found.refresh_from_db(fields=["expires_at"])
             doing.says(new_secret_id=made.row.pk)
-    except DomainError as error:
-        complain(request, error.message)
-        return back_to(_path(request))
-    return _once(request, "The new webhook secret", made.secret)
+        return _once(request, "The new webhook secret", made.secret)
+
+    return act(request, do, back=here, question=None if overlap_secs else asked)
 
 
 @require_POST
@@ -99,17 +94,14 @@ def revoke(request: MemberRequest, secret_id: UUID) -> HttpResponse:
         button="Revoke the secret",
         back=_path(request),
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
-    try:
+
+    def do() -> str:
         with deed(request.actor, "webhook_secret.revoke", found):
             revoke_secret(found.pk)
             found.refresh_from_db(fields=["revoked_at"])
-    except DomainError as error:
-        complain(request, error.message)
-    else:
-        say(request, f"The webhook secret {found.prefix}… is revoked.")
-    return back_to(_path(request))
+        return f"The webhook secret {found.prefix}… is revoked."
+
+    return act(request, do, back=_path(request), question=asked)
 
 
 def _once(request: MemberRequest, title: str, secret: str) -> HttpResponse:
@@ -118,4 +110,4 @@ def _once(request: MemberRequest, title: str, secret: str) -> HttpResponse:
 
 
 def _path(request: MemberRequest) -> str:
-    return reverse("webhook_secrets", args=slugs_of(request))
+    return path_in(request, "webhook_secrets")

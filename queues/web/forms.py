@@ -16,9 +16,10 @@ from queues.models import (
     Queue,
     RetryPolicy,
 )
+from scheduler_project.lib.web.actions import DomainForm
 
 
-class QueueForm(forms.Form):
+class QueueForm(DomainForm):
     name = forms.CharField(max_length=100)
     priority = forms.IntegerField(
         min_value=-PRIORITY_BOUND, max_value=PRIORITY_BOUND, initial=0, help_text="Higher is served first."

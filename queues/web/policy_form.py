@@ -12,14 +12,16 @@ from queues.backoff import JITTER, RetryRule
 from queues.bounds import MAX_MULTIPLIER
 from queues.models import MAX_ATTEMPTS, MAX_DELAY_MS, RetryPolicy
 from queues.services import MAX_NAME_CHARS
-from scheduler_project.lib.errors import DomainError
+from scheduler_project.lib.web.actions import DomainForm
 
 _MAX_S = MAX_DELAY_MS // 1000
 #: A column -> the field that sets it.
 _FIELDS = {"base_delay_ms": "base_delay_s", "max_delay_ms": "max_delay_s"}
 
 
-class PolicyForm(forms.Form):
+class PolicyForm(DomainForm):
+    field_of = _FIELDS
+
     name = forms.CharField(max_length=MAX_NAME_CHARS)
     strategy = forms.ChoiceField(
         choices=RetryPolicy.Strategy.choices, initial=RetryPolicy.Strategy.EXPONENTIAL, label="The delay grows"
@@ -59,14 +61,6 @@ class PolicyForm(forms.Form):
         found = self.settings()
         found.pop("name", None)
         return RetryRule(**{**found, "jitter": JITTER if found["jitter"] else 0.0})
-
-    def refused(self, error: DomainError) -> None:
-        """Put what the service complains of beside its field."""
-        for detail in error.details:
-            name = _FIELDS.get(detail.field, detail.field)
-            self.add_error(name if name in self.fields else None, detail.message)
-        if not error.details:
-            self.add_error(None, error.message)
 
 
 def values_of(policy: RetryPolicy) -> dict[str, Any]:

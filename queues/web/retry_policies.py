@@ -9,25 +9,24 @@ from django.db import transaction
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.models import ScheduledJob
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.selectors import list_audit
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, of_project, path_in
 from queues.models import Queue, RetryPolicy
 from queues.selectors import get_retry_policy, list_retry_policies
 from queues.services import create_retry_policy, delete_retry_policy, update_retry_policy
 from queues.web.policy_form import PolicyForm, seal_of, values_of
 from queues.web.policy_words import plan_of, rule_of
-from scheduler_project.lib.errors import Conflict, DomainError, NotFound
-from scheduler_project.lib.web.confirm import Question, unless_confirmed
+from scheduler_project.lib.web.actions import act, fill
+from scheduler_project.lib.web.confirm import Question
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.paging import page_by_id
 from scheduler_project.lib.web.text import harmless
-from scheduler_project.lib.web.toasts import complain, say
+from scheduler_project.lib.web.toasts import say
 
 MOST_AUDIT, MOST_USERS = 10, 50
 _FASTER = "Somebody changed this policy since you opened it. Its values now are shown below."
@@ -84,17 +83,15 @@ def new(request: MemberRequest) -> HttpResponse:
     form = PolicyForm(request.POST)
     if "preview" in request.POST:
         return _show(request, form)
-    if form.is_valid():
-        try:
-            with deed(request.actor, "retry_policy.create") as doing:
-                made = create_retry_policy(request.project, **form.settings())
-                doing.on(made)
-        except DomainError as error:
-            form.refused(error)
-        else:
-            say(request, f"Retry policy {harmless(made.name, 80)} is made. Choose it for a queue to use it.")
-            return back_to(_path(request, made.pk))
-    return _show(request, form, status=422)
+
+    def do() -> HttpResponse:
+        with deed(request.actor, "retry_policy.create") as doing:
+            made = create_retry_policy(request.project, **form.settings())
+            doing.on(made)
+        say(request, f"Retry policy {harmless(made.name, 80)} is made. Choose it for a queue to use it.")
+        return back_to(_path(request, made.pk))
+
+    return fill(request, form, do) or _show(request, form, status=422)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -104,21 +101,18 @@ def edit(request: MemberRequest, policy_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return _show(request, PolicyForm(initial=values_of(found)), found)
     form = PolicyForm(request.POST)
-    if "preview" in request.POST or not form.is_valid():
-        return _show(request, form, found, status=200 if "preview" in request.POST else 422)
-    try:
-        is_done = _save(request, policy_id, form)
-    except DomainError as error:
-        form.refused(error)
-        return _show(request, form, found, status=422)
-    if not is_done:
-        fresh = _get(request, policy_id)
-        return _show(request, PolicyForm(initial=values_of(fresh)), fresh, status=409, problem=_FASTER)
-    say(
-        request,
-        f"Retry policy {harmless(form.cleaned_data['name'], 80)} is changed, for attempts that end from now on.",
-    )
-    return back_to(_path(request, policy_id))
+    if "preview" in request.POST:
+        return _show(request, form, found)
+
+    def do() -> str | HttpResponse:
+        if not _save(request, policy_id, form):
+            fresh = _get(request, policy_id)
+            return _show(request, PolicyForm(initial=values_of(fresh)), fresh, status=409, problem=_FASTER)
+        name = harmless(form.cleaned_data["name"], 80)
+        return f"Retry policy {name} is changed, for attempts that end from now on."
+
+    done = fill(request, form, do, then=_path(request, policy_id))
+    return done or _show(request, form, found, status=422)
 
 
 @require_POST
@@ -134,16 +128,14 @@ def delete(request: MemberRequest, policy_id: UUID) -> HttpResponse:
         back=_path(request, policy_id),
         must_type=found.name,
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
-    try:
+
+    def do() -> str:
         with deed(request.actor, "retry_policy.delete", found, is_end=True):
             delete_retry_policy(found)
-    except Conflict as error:
-        complain(request, error.message)
-        return back_to(_path(request, policy_id))
-    say(request, f"Retry policy {harmless(found.name, 80)} is deleted.")
-    return back_to(reverse("retry_policies", args=_slugs(request)))
+        return f"Retry policy {harmless(found.name, 80)} is deleted."
+
+    then = path_in(request, "retry_policies")
+    return act(request, do, back=_path(request, policy_id), question=asked, then=then)
 
 
 def _save(request: MemberRequest, policy_id: UUID, form: PolicyForm) -> bool:
@@ -183,15 +175,8 @@ def _first_values() -> dict[str, Any]:
 
 def _get(request: MemberRequest, policy_id: UUID) -> RetryPolicy:
     """The policy of this very project; the role was checked before."""
-    found = get_retry_policy(request.actor, policy_id, needs=Role.VIEWER)
-    if found.project_id != request.project.pk:  # of another project of mine: it has no place on this one's pages
-        raise NotFound("There is no such retry policy.")
-    return found
-
-
-def _slugs(request: MemberRequest) -> list[str]:
-    return [request.organization.slug, request.project.slug]
+    return of_project(request, get_retry_policy(request.actor, policy_id, needs=Role.VIEWER), "retry policy")
 
 
 def _path(request: MemberRequest, policy_id: UUID) -> str:
-    return reverse("retry_policy", args=[*_slugs(request), policy_id])
+    return path_in(request, "retry_policy", policy_id)

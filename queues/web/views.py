@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.hints import WORK, hint
@@ -19,21 +18,23 @@ from jobs.services.pausing import tell_pause, wait_until_begun
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.selectors import list_audit
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, path_in
 from queues.models import Queue
 from queues.services import create_queue, locked, pause_queue, resume_queue, update_queue
 from queues.web.forms import QueueForm, seal_of, values_of
-from scheduler_project.lib.errors import DomainError, NotFound
-from scheduler_project.lib.web.confirm import Question, unless_confirmed
+from scheduler_project.lib.errors import NotFound
+from scheduler_project.lib.web.actions import act, fill
+from scheduler_project.lib.web.confirm import Question
 from scheduler_project.lib.web.history import charts_of
 from scheduler_project.lib.web.pages import back_to, respond
 from scheduler_project.lib.web.paging import page_by_id
-from scheduler_project.lib.web.toasts import complain, say, say_and_link
+from scheduler_project.lib.web.toasts import say, say_and_link
 from scheduler_project.lib.web.viewer import zone_of
 
 MOST_AUDIT = 10
 #: An operation cancels jobs of one status; a purge is one for each.
 WAITING = ("queued", "scheduled")
+_FASTER = "Somebody changed this queue since you opened it. Its values now are shown below."
 
 
 @require_safe
@@ -54,16 +55,16 @@ def queues(request: MemberRequest) -> HttpResponse:
 @member_view(needs=Role.ADMIN)
 def new_queue(request: MemberRequest) -> HttpResponse:
     form = QueueForm(request.project.pk, request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        try:
-            with deed(request.actor, "queue.create") as doing:
-                queue = create_queue(request.project, **form.settings())
-                doing.on(queue)
-        except DomainError as error:
-            _refused(form, error)
-        else:
-            say(request, f"Queue {queue.name} is created.")
-            return back_to(_path(request, queue.pk))
+
+    def do() -> HttpResponse:
+        with deed(request.actor, "queue.create") as doing:
+            queue = create_queue(request.project, **form.settings())
+            doing.on(queue)
+        say(request, f"Queue {queue.name} is created.")
+        return back_to(_path(request, queue.pk))
+
+    if request.method == "POST" and (done := fill(request, form, do)):
+        return done
     context = {"section": "queues", "form": form, "fields": [f for f in form if f.name != "name"]}
     return render(request, "queues/new.html", context, status=422 if form.errors else 200)
 
@@ -79,22 +80,18 @@ def queue(request: MemberRequest, queue_id: UUID) -> HttpResponse:
 def edit(request: MemberRequest, queue_id: UUID) -> HttpResponse:
     found = _get(request, queue_id)
     form = QueueForm(request.project.pk, request.POST)
-    if not form.is_valid():
-        return _show(request, found, form, status=422)
-    try:
+
+    def do() -> str | HttpResponse:
         with locked(queue_id):
-            found = _get(request, queue_id)
-            if request.POST.get("seal") != seal_of(found):
-                form.add_error(None, "Somebody changed this queue since you opened it. Its values now are shown below.")
-                fresh = QueueForm(request.project.pk, initial=values_of(found))
-                return _show(request, found, fresh, status=409, problem=str(form.non_field_errors()[0]))
-            with deed(request.actor, "queue.update", found):
-                update_queue(found, **form.settings())
-    except DomainError as error:
-        _refused(form, error)
-        return _show(request, found, form, status=422)
-    say(request, f"Queue {found.name} is changed.")
-    return back_to(_path(request, queue_id))
+            current = _get(request, queue_id)
+            if request.POST.get("seal") != seal_of(current):
+                fresh = QueueForm(request.project.pk, initial=values_of(current))
+                return _show(request, current, fresh, status=409, problem=_FASTER)
+            with deed(request.actor, "queue.update", current):
+                update_queue(current, **form.settings())
+        return f"Queue {current.name} is changed."
+
+    return fill(request, form, do, then=_path(request, queue_id)) or _show(request, found, form, status=422)
 
 
 @require_POST
@@ -131,7 +128,7 @@ def resume(request: MemberRequest, queue_id: UUID) -> HttpResponse:
 @member_view(needs=Role.ADMIN)
 def purge(request: MemberRequest, queue_id: UUID) -> HttpResponse:
     """Cancel what waits in a queue, by operations the scheduler carries out."""
-    found = _get(request, queue_id)
+    found, here = _get(request, queue_id), _path(request, queue_id)
     prepared = [
         prepare(request.project, NewOperation(action="cancel", filter={"queue_id": queue_id, "status": status}))
         for status in WAITING
@@ -144,18 +141,20 @@ def purge(request: MemberRequest, queue_id: UUID) -> HttpResponse:
         title=f"Purge {found.name}?",
         text=f"This cancels {least}{count:,} waiting jobs. Running jobs go on. It can not be undone.",
         button="Cancel all waiting jobs",
-        back=_path(request, queue_id),
+        back=here,
         must_type=found.name,
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
-    with deed(request.actor, "queue.purge", found) as doing:
-        for operation, estimate in prepared:
-            start(operation, by=request.user.pk, api_key_id=None)
-            doing.says(**{operation.filter["status"]: estimate.count})
-    watch = reverse("operations", args=_slugs(request)) + "?show=unended"
-    say_and_link(request, f"{found.name} is being purged; the scheduler cancels what waits.", watch, "Watch it")
-    return back_to(_path(request, queue_id))
+
+    def do() -> HttpResponse:
+        with deed(request.actor, "queue.purge", found) as doing:
+            for operation, estimate in prepared:
+                start(operation, by=request.user.pk, api_key_id=None)
+                doing.says(**{operation.filter["status"]: estimate.count})
+        watch = path_in(request, "operations") + "?show=unended"
+        say_and_link(request, f"{found.name} is being purged; the scheduler cancels what waits.", watch, "Watch it")
+        return back_to(here)
+
+    return act(request, do, back=here, question=asked)
 
 
 @require_POST
@@ -171,16 +170,13 @@ def delete(request: MemberRequest, queue_id: UUID) -> HttpResponse:
         back=_path(request, queue_id),
         must_type=found.name,
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
-    try:
+
+    def do() -> str:
         with locked(queue_id), deed(request.actor, "queue.delete", found, is_end=True):
             delete_queue(found)
-    except DomainError as error:
-        complain(request, error.message)
-        return back_to(_path(request, queue_id))
-    say(request, f"Queue {found.name} is deleted.")
-    return back_to(reverse("queues", args=_slugs(request)))
+        return f"Queue {found.name} is deleted."
+
+    return act(request, do, back=_path(request, queue_id), question=asked, then=path_in(request, "queues"))
 
 
 def _show(
@@ -221,16 +217,5 @@ def _get(request: MemberRequest, queue_id: UUID) -> Queue:
     return found
 
 
-def _refused(form: QueueForm, error: DomainError) -> None:
-    for detail in error.details:
-        form.add_error(detail.field if detail.field in form.fields else None, detail.message)
-    if not error.details:
-        form.add_error(None, error.message)
-
-
-def _slugs(request: MemberRequest) -> list[str]:
-    return [request.organization.slug, request.project.slug]
-
-
 def _path(request: MemberRequest, queue_id: UUID, verb: str = "") -> str:
-    return reverse(f"queue_{verb}" if verb else "queue", args=[*_slugs(request), queue_id])
+    return path_in(request, f"queue_{verb}" if verb else "queue", queue_id)

@@ -6,6 +6,8 @@ if (dialog) {
   document.addEventListener("click", (e) => { if (e.target.closest?.("[data-palette]")) open(); if (e.target === dialog) dialog.close(); });
   document.addEventListener("keydown", (e) => {
     const isTyping = e.target.closest("input, textarea, select");
+    const search = e.key === "/" && !isTyping && !document.querySelector("dialog[open]") && document.querySelector("[data-search]");
+    if (search) { e.preventDefault(); search.focus(); search.select(); return; }
     if ((e.key === "k" && (e.ctrlKey || e.metaKey)) || (e.key === "/" && !isTyping)) { e.preventDefault(); if (!dialog.open) open(); }
   });
   dialog.addEventListener("keydown", (e) => {

@@ -49,7 +49,7 @@ FIELDS = {
         "depends_on",
     ],
     "jobs/bulk": ["jobs", "atomic"],
-    "operations": ["action", "filter", "ids", "reason", "dry_run"],
+    "operations": ["action", "filter", "ids", "reason", "dry_run", "canary", "pace", "pace_per"],
     "batches": ["name", "jobs", "close", "on_end", "on_success", "parent_id"],
     "scheduled-jobs": [
         "name",

@@ -19,7 +19,7 @@ from tests.personas import field_of
 
 def _run(operation_id) -> dict[str, int]:
     steps = 0
-    while run_step(operation_id):
+    while run_step(operation_id) is not None:
         steps += 1
     row = Operation.objects.get(pk=operation_id)
     return {
@@ -58,7 +58,7 @@ def test_steps_move_the_cursor_and_a_crash_repeats_nothing(as_machine, queue, mo
     monkeypatch.setattr(operation_steps, "STEP", 3)
     operation_id = as_machine.post("operations", {"action": "cancel", "filter": {}}).json()["id"]
 
-    assert run_step(operation_id)
+    assert run_step(operation_id) == 0
     assert Operation.objects.get(pk=operation_id).changed == 3
     with monkeypatch.context() as broken:
         broken.setattr(operation_steps, "_move", lambda *_: 1 / 0)
@@ -138,7 +138,7 @@ def test_aborting_keeps_what_was_done(as_machine, queue, monkeypatch):
     aborted = as_machine.post(f"operations/{operation_id}/abort")
 
     assert (aborted.status_code, aborted.json()["state"], aborted.json()["changed"]) == (200, "aborted", 2)
-    assert run_step(operation_id) is False
+    assert run_step(operation_id) is None
     assert Job.objects.filter(status="queued").count() == 2
     assert as_machine.post(f"operations/{operation_id}/abort").status_code == 409
 
@@ -168,7 +168,8 @@ def test_the_scheduler_carries_them_out(as_machine, queue, monkeypatch):
         as_machine.post("operations", {"action": "cancel", "filter": {}})
     work = duty.duty(2.0)
 
-    assert work.run() is None
+    while work.run() == 0:  # a slow machine takes more than one round
+        pass
 
     assert set(Operation.objects.values_list("state", flat=True)) == {"completed"}
     assert Job.objects.filter(status="cancelled").count() == 5

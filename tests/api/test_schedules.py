@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db.models import F
@@ -58,6 +59,8 @@ def test_a_schedule_shows_its_next_run(as_machine, queue):
         ("misfire_grace_secs", 2**40),
         ("jitter_secs", True),
         ("max_fires", 0),
+        ("timeout_s", 0),
+        ("timeout_s", "5"),
         ("starts_at", "2026-01-01"),
         ("run_once_at", "2100-01-01T00:00:00Z"),
         ("retry_policy_id", "x"),
@@ -70,6 +73,18 @@ def test_bad_fields_are_named(as_machine, queue, field, value):
 
     assert answer.status_code == 400
     assert field_of(answer) in {field, "cron_expression"}
+
+
+def test_its_jobs_have_its_timeout(as_machine, queue):
+    timed, other = _create(as_machine, queue, timeout_s=2.5).json(), _create(as_machine, queue, name="other").json()
+    assert (timed["timeout_s"], other["timeout_s"]) == (2.5, None)
+    for one in (timed, other):
+        as_machine.post(f"scheduled-jobs/{one['id']}/trigger")
+
+    assert set(Job.objects.values_list("scheduled_job_id", "timeout_s")) == {
+        (UUID(timed["id"]), 2.5),
+        (UUID(other["id"]), None),
+    }
 
 
 def test_a_policy_of_another_project_is_refused(as_machine, queue):

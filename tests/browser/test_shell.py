@@ -52,3 +52,20 @@ def test_pause_undo_palette_and_help(committed_queue, organization_owner, page_a
     page.locator("#palette-list a", has_text="Queues").wait_for(state="detached")
     page.keyboard.press("Enter")
     page.wait_for_url("**" + _home(committed_queue))
+
+
+def test_a_slash_leads_to_the_search_of_a_page_that_has_one(committed_queue, organization_owner, page_as):
+    page = page_as("organization_owner")
+    make_job(committed_queue)
+    page.goto(_home(committed_queue) + "jobs")
+    page.keyboard.press("/")
+    page.keyboard.type("status:nothing")
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").filter(has_text="is one of scheduled").wait_for()
+    check_accessible(page)
+    page.fill("[data-search]", "status:queued")
+    page.keyboard.press("Enter")
+    page.locator("#job-list tr[id^=j-]").wait_for()
+    page.goto(_home(committed_queue))
+    page.keyboard.press("/")
+    page.locator("#palette-list a", has_text="Queues").wait_for()

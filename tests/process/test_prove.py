@@ -44,7 +44,7 @@ SMALL = {
     "egress": {"open_calls": 2},
     "fairness": {"single": 10},
     "explain": {"states": 60},
-    "redrive": {"letters": 600, "kills": 1},
+    "redrive": {"letters": 600, "kills": 1, "careful": 40, "paced": 20},
     "tenancy": {"strangers": 2},
     "rot": {"history": 5_000, "future": 1_000},
 }

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from jobs.services.schedules import create_schedule
 from tests.personas import *  # noqa: F403
 from tests.personas import _without_collected_files  # noqa: F401
 
@@ -29,3 +30,15 @@ def signed_in(request: Any, db: None) -> Callable[[str], Client]:
 def home(queue: Any) -> str:
     """The path of the queue's project."""
     return f"/p/{queue.project.organization.slug}/{queue.project.slug}/"
+
+
+@pytest.fixture
+def nightly(queue):
+    return create_schedule(
+        queue, name="nightly", cron_expression="0 3 * * *", timezone="Europe/Berlin", job_type="noop"
+    )
+
+
+@pytest.fixture
+def place(home, nightly):
+    return f"{home}scheduled-jobs/{nightly.pk}"

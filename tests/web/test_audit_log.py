@@ -12,8 +12,8 @@ from orgs.models import ApiKey, AuditEntry
 from orgs.services import create_api_key
 from queues.services import pause_queue, update_queue
 from tests.factories import make_organization, make_project, make_queue
+from tests.web.forms import found_in
 from tests.web.test_pages import HOSTILE
-from tests.web.test_schedules import found_in
 
 BUDGET = 12
 

@@ -12,8 +12,8 @@ from jobs.models import JobBatch
 from jobs.services.batches import add_jobs, close_batch, create_batch, fold_batches
 from orgs.models import AuditEntry
 from tests.factories import claim_from, end, make_project, make_queue, status_of
+from tests.web.forms import found_in, token_of
 from tests.web.test_pages import HOSTILE
-from tests.web.test_schedules import found_in, token_of
 
 BUDGET = 12
 

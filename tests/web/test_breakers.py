@@ -11,8 +11,8 @@ from jobs.models import CircuitBreaker, Job
 from orgs.models import AuditEntry
 from scheduler_project.lib.sql import database_now
 from tests.factories import make_jobs, make_project, make_queue
+from tests.web.forms import found_in, token_of
 from tests.web.test_pages import HOSTILE
-from tests.web.test_schedules import found_in, token_of
 
 BUDGET = 12
 

@@ -48,6 +48,8 @@ def test_a_file_has_what_the_list_shows(signed_in, page, queue, django_assert_ma
     assert {row["queue"] for row in chosen} == {queue.name}
     assert chosen[0]["created_at"].endswith("Z")
     assert rows_of(client.get(f"{page}?queue={foreign.pk}")) == []
+    assert len(rows_of(client.get(f"{page}?type=mail.send"))) == 3
+    make_queue(queue.project)
     assert rows_of(client.get(f"{page}?type=mail.send")) == []  # as the list: types are looked up queue by queue
     assert rows_of(client.get(f"{page}?status=failed&after=x&format=exe&window=z")) == []
     lines = client.get(f"{page}?format=ndjson").content.decode().splitlines()

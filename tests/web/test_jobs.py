@@ -151,7 +151,7 @@ def test_all_that_match_at_the_moment_of_the_question_are_queued_again(signed_in
 
     assert client.post(path, kept).status_code == 302
     [operation_id] = unended_ids()
-    while run_step(operation_id):
+    while run_step(operation_id) is not None:
         pass
     assert (status_of(old), status_of(late)) == ("queued", "failed")
 
@@ -209,3 +209,23 @@ def test_a_stranger_finds_nothing(client, page, queue):
     client.force_login(make_user())
 
     assert client.get(page).status_code == 404
+
+
+def test_deadlines_are_read_on_the_viewers_clock(signed_in, page, queue):
+    client = signed_in("member")
+    client.cookies["tz"] = "Europe/Berlin"
+    sent = {"queue": queue.pk, "job_type": "noop", "payload": "{}", "delay_s": "0", "priority": "0"}
+    answer = client.post(
+        f"{page}/new", {**sent, "start_deadline": "2999-07-01T12:00", "deadline": "2999-07-01T12:00:00+00:00"}
+    )
+
+    assert answer.status_code == 302, answer.content
+    job = Job.objects.get()
+    assert job.start_deadline is not None
+    assert job.start_deadline.isoformat() == "2999-07-01T10:00:00+00:00"
+    assert job.deadline is not None
+    assert job.deadline.isoformat() == "2999-07-01T12:00:00+00:00"
+    for name, value in (("deadline", "soon"), ("start_deadline", "2026-03-29T02:30")):
+        refused = client.post(f"{page}/new", {**sent, name: value})
+        assert refused.status_code == 422, value
+    assert Job.objects.count() == 1

@@ -10,8 +10,8 @@ from queues.backoff import RetryRule
 from queues.models import RetryPolicy
 from queues.web.policy_words import plan_of
 from tests.factories import make_project, make_queue
+from tests.web.forms import sent_by, token_of
 from tests.web.test_pages import HOSTILE
-from tests.web.test_schedules import sent_by, token_of
 
 BUDGET = 12
 FIELDS = {

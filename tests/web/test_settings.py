@@ -15,8 +15,8 @@ from orgs.webhook_secrets import MAX_USABLE, create_secret, signing_keys
 from scheduler_project.lib.sql import database_now
 from tests.factories import make_job, make_organization, make_project
 from tests.personas import make_member, make_user
+from tests.web.forms import found_in, token_of
 from tests.web.test_pages import HOSTILE
-from tests.web.test_schedules import found_in, token_of
 
 BUDGET = 12
 PAGES = ("settings", "settings/members", "settings/api-keys", "settings/webhook-secrets")

@@ -12,8 +12,8 @@ from jobs.models import LeaderTerm, Worker, WorkerHeartbeat
 from orgs.models import AuditEntry
 from scheduler_project.lib.sql import database_now
 from tests.factories import claim_one, make_job, make_project, make_queue
+from tests.web.forms import found_in, token_of
 from tests.web.test_pages import HOSTILE
-from tests.web.test_schedules import found_in, token_of
 
 
 def make_worker(**fields):

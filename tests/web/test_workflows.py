@@ -14,8 +14,8 @@ from jobs.web.graph_layers import FOLD_ABOVE, Member, layered
 from jobs.web.graph_svg import MOST_NODES, can_be_drawn
 from orgs.models import AuditEntry
 from tests.factories import claim_from, end, make_job, make_queue, status_of
+from tests.web.forms import found_in, token_of
 from tests.web.test_pages import HOSTILE
-from tests.web.test_schedules import found_in, token_of
 
 BUDGET = 12
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -22,6 +23,7 @@ class Question:
     """What a person is asked before something is done.
 
     ``target`` is anything JSON can hold that names exactly what is hit: an id, or a filter with its upper bound.
+    ``form`` asks for more on the same page; it is bound, and what it says is no part of what the token was signed for.
     """
 
     action: str
@@ -32,10 +34,11 @@ class Question:
     back: str
     must_type: str = ""
     samples: Sequence[str] = ()
+    form: forms.Form | None = None
 
 
 def unless_confirmed(request: HttpRequest, question: Question) -> HttpResponse | None:
-    """The page that asks; None if the request brings the token, and the typed name if one is needed."""
+    """The page that asks; None if the request brings the token, the typed name if there is one, and a sound form."""
     token = request.POST.get("confirm_token")
     typed = request.POST.get("typed", "").strip()
     problem = ""
@@ -44,9 +47,12 @@ def unless_confirmed(request: HttpRequest, question: Question) -> HttpResponse |
             problem = "This question is older than five minutes, or was about something else. Please confirm again."
         elif question.must_type and typed != question.must_type:
             problem = "What you typed is not the name."
+        elif question.form is not None and not question.form.is_valid():
+            problem = "Something below can not be meant."
         else:
             return None
-    kept = [(k, v) for k in request.POST for v in request.POST.getlist(k) if k not in _OWN]
+    own = _OWN | set(() if question.form is None else question.form.fields)
+    kept = [(k, v) for k in request.POST for v in request.POST.getlist(k) if k not in own]
     context = {"question": question, "token": sign(request, question), "problem": problem, "kept": kept}
     return render(request, "shared/confirm.html", context, status=422 if problem else 200)
 
