@@ -17,7 +17,6 @@ import psycopg
 from django.conf import settings
 from psycopg import sql
 
-
 RUN_LIMIT_S = 1_800
 
 

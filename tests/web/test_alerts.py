@@ -11,7 +11,7 @@ from orgs.models import AuditEntry
 from orgs.webhook_secrets import create_secret
 from scheduler_project.lib.sql import database_now
 from tests.factories import make_project
-from tests.web.test_schedules import found_in, token_of
+from tests.web.forms import found_in, token_of
 
 URL = "https://hooks.example.com/in"
 RULE = {
