@@ -44,6 +44,8 @@ CSRF_TRUSTED_ORIGINS = env.names("TRUSTED_ORIGINS")
 # -- database -------------------------------------------------------------------------------------------------
 DATABASE_URL = env.text("DATABASE_URL")
 DATABASE_DIRECT_URL = env.text("DATABASE_DIRECT_URL") or DATABASE_URL
+#: Two addresses: the first leads to a pooler, behind which a session may be another one after each transaction.
+IS_POOLED = DATABASE_DIRECT_URL != DATABASE_URL
 DATABASE_MAX_CONNECTIONS = env.integer("DATABASE_MAX_CONNECTIONS", 10, at_least=2, at_most=1_000)
 _URL_FORM = "a PostgreSQL address such as postgresql://user:password@host:5432/database is needed"
 
@@ -62,6 +64,8 @@ else:
 DATABASES = {"default": {**DATABASE, "CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": 60}}
 # The statements of the engine go to the server as text with their values (several in one round trip).
 DATABASES["default"]["OPTIONS"]["server_side_binding"] = False
+# A handler's .iterator() outside of a transaction would ask one session for the cursor of another.
+DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = IS_POOLED
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # -- worker and scheduler -------------------------------------------------------------------------------------
