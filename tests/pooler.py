@@ -36,13 +36,11 @@ listen_port = {own_port}
 unix_socket_dir = {folder}
 auth_type = any
 admin_users = admin
-pool_mode = {mode}
+pool_mode = transaction
 default_pool_size = 12
 min_pool_size = 4
 max_client_conn = 400
 server_round_robin = 1
-server_reset_query_always = 0
-ignore_startup_parameters = {ignored}
 """
 
 
@@ -79,20 +77,15 @@ class Pooler:
 
 
 @contextmanager
-def running_pooler(mode: str = "transaction", ignored: str = "extra_float_digits") -> Iterator[Pooler]:
-    """Start one and stop it, with all its sessions, at the end.
-
-    Args:
-        mode: its pool_mode.
-        ignored: parameters of a connection's start that it takes and forgets; others are refused.
-    """
+def running_pooler() -> Iterator[Pooler]:
+    """Start one and stop it, with all its sessions, at the end."""
     assert PROGRAM is not None, MISSING
     found = connection.settings_dict
     owner = _account_of(found["HOST"])
     folder = Path(tempfile.mkdtemp(prefix="pooler-", dir="/tmp"))  # ours alone; sockets want short paths
     config = folder / "pgbouncer.ini"
     values = {"host": found["HOST"], "port": found["PORT"] or 5432, "user": found["USER"], "own_port": PORT}
-    config.write_text(_SETTINGS.format(**values, folder=folder, mode=mode, ignored=ignored))
+    config.write_text(_SETTINGS.format(**values, folder=folder))
     owner.own(config, 0o600)
     owner.own(folder, 0o700)
     # It refuses to run as root, and the door of the tests' PostgreSQL is open to one account only.

@@ -58,6 +58,10 @@ def sessions(condition: str) -> list[tuple[int, str]]:
         return found
 
 
+def direct_ones() -> list[str]:
+    return sorted(name.split()[1] for _, name in sessions("true"))
+
+
 def test_the_pooler_is_real_and_shares_sessions(pooler: Pooler) -> None:
     with pooler.connect() as one, pooler.connect() as two:
         two.execute("begin")  # keeps one session busy, so that there are two
@@ -132,7 +136,7 @@ def test_a_killed_workers_jobs_are_run_by_another_once_their_leases_are_over(
 def test_hints_arrive_past_it(pooler: Pooler, committed_queue: Queue) -> None:
     with worker(env=addresses(pooler) | NO_POLL) as process:
         wait_until(lambda: process.events("worker_started"))
-        wait_until(lambda: sessions("application_name like 'punctual listener%%'"))
+        wait_until(lambda: direct_ones() == ["listener", "pulse"], what="its two direct sessions")
         job = make_job(committed_queue, "effect")
 
         wait_until(Job.objects.filter(pk=job.pk, status="completed").exists, 10, what="a job that was hinted at")
@@ -146,6 +150,13 @@ def test_without_a_direct_address_a_worker_polls(pooler: Pooler, committed_queue
         wait_until(Job.objects.filter(pk=job.pk, status="completed").exists, what="the job")
         assert process.events("heartbeat_failed") == []
     assert JobExecution.objects.get().status == "completed"
+
+
+def test_a_scheduler_that_is_sent_through_it_is_refused_and_says_so(pooler: Pooler, committed_queue: Queue) -> None:
+    with scheduler(url=pooler.url()) as misled:
+        [first, *_] = wait_until(lambda: misled.events("database_away"))
+        assert "startup parameter" in first["error"]
+    assert not LeaderTerm.objects.exists()
 
 
 def test_migrations_go_past_it(pooler: Pooler) -> None:
