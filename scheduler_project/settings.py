@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import zoneinfo
@@ -294,4 +295,7 @@ EVENTS_MAX_PER_USER = env.integer("EVENTS_MAX_PER_USER", 50, at_least=1, at_most
 LOG_LEVEL = env.choice("LOG_LEVEL", "info", ["debug", "info", "warning", "error"])
 LOG_FORMAT = env.choice("LOG_FORMAT", "json", ["json", "pretty"])
 LOGGING_CONFIG = None
+TRACING = env.boolean("TRACING", default=False)
+if TRACING and importlib.util.find_spec("opentelemetry") is None:
+    raise env.BadSetting("TRACING", "true", "the package opentelemetry-api must be installed")
 configure_logs(level=LOG_LEVEL, pretty=LOG_FORMAT == "pretty", stream=sys.stderr)

@@ -94,7 +94,7 @@ def test_worker_scheduler_and_web_work_through_it_and_fail_over_behind_it(
         scheduler(env=env) as second,
         web_server(unused_port, **env) as _,
     ):
-        wait_until(lambda: count("completed") == 204, what="the jobs")
+        wait_until(lambda: count("completed") == 204, 60, what="the jobs")
         for job in (later, booked, isolated, walked):
             assert JobExecution.objects.filter(job_id=job.pk).count() == 1
 
