@@ -16,7 +16,7 @@ from urllib.parse import quote
 import psycopg
 from django.db import connection
 
-from scheduler_project.lib.embedded.owner import Owner
+from scheduler_project.lib.embedded.owner import Owner, pick_owner
 from tests.waiting import wait_until
 
 PORT = 6432  # no TCP listener: it only names the socket file
@@ -28,7 +28,7 @@ MISSING = "pgbouncer is not installed (Debian has it)"
 #: left something in a session does not find it again.
 _SETTINGS = """
 [databases]
-* = host={host} port={port} user={user}
+* = host={host} port={port} user={user}{password}
 
 [pgbouncer]
 listen_addr =
@@ -85,6 +85,8 @@ def running_pooler() -> Iterator[Pooler]:
     folder = Path(tempfile.mkdtemp(prefix="pooler-", dir="/tmp"))  # ours alone; sockets want short paths
     config = folder / "pgbouncer.ini"
     values = {"host": found["HOST"], "port": found["PORT"] or 5432, "user": found["USER"], "own_port": PORT}
+    quoted = found["PASSWORD"].replace("'", "''")
+    values["password"] = f" password='{quoted}'" if quoted else ""
     config.write_text(_SETTINGS.format(**values, folder=folder))
     owner.own(config, 0o600)
     owner.own(folder, 0o700)
@@ -108,8 +110,8 @@ def _is_up(pooler: Pooler) -> bool:
 
 
 def _account_of(socket_folder: str) -> Owner:
-    """The account that may enter the folder of a socket; ourselves if there is none."""
-    place = Path(socket_folder or "/nowhere")
+    """The account that may enter the folder of a socket; ourselves, but never root, if there is none."""
+    place = Path(socket_folder)
     if os.geteuid() == 0 and place.is_absolute() and place.is_dir():
         return Owner(place.stat().st_uid, place.stat().st_gid)
-    return Owner(os.geteuid(), os.getegid())
+    return pick_owner(Path("/nowhere"))
