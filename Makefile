@@ -14,6 +14,7 @@ IS_FIT := $(shell { $(RUN) -c 'import pip' && .ci/find-python $(RUN) && { [ -z '
 .DEFAULT_GOAL := help
 # Where it is set, each process would compile all of its modules anew: seconds, for every one that is started.
 unexport PYTHONDONTWRITEBYTECODE
+export FULL
 # Two installations into one .venv would spoil it.
 .NOTPARALLEL:
 .PHONY: help demo test test-pooler fuzz schema stop check format lint lock clean rebuild
@@ -24,15 +25,15 @@ help: ## show this list
 demo: $(V)/.run ## run everything with sample data; ARGS="--port 3001 --workers 4"
 	@exec $(RUN) manage.py demo $(ARGS)
 
-test: $(V)/.dev ## run the tests; ARGS="tests/unit -k name"
-	@exec $(RUN) -m pytest -q -n 2 $(ARGS)
+test: $(V)/.dev ## run the tests; ARGS="tests/unit -k name", FULL=1 at full size
+	@exec $(RUN) -m pytest -q -n 2 --dist worksteal $(ARGS)
 
 # Those whose processes have the tests' own database; of the others the pooler would see nothing.
 POOLED := breaker database_faults django_tasks exactly_once isolation keys_and_rates leader limits misfire pooler \
           schedules secrets several shutdown storm time_limits worker_leases
 
 test-pooler: $(V)/.dev ## run the tests of processes behind PgBouncer (Debian's package pgbouncer)
-	@APP_TEST_POOLER=1 $(RUN) -m pytest -q -n 2 $(or $(ARGS),$(POOLED:%=tests/process/test_%.py))
+	@APP_TEST_POOLER=1 $(RUN) -m pytest -q -n 2 --dist worksteal $(or $(ARGS),$(POOLED:%=tests/process/test_%.py))
 
 fuzz: $(V)/.dev ## send made-up requests to a real server for a while; SECONDS=600
 	@FUZZ_SECONDS=$(or $(SECONDS),600) $(RUN) -m pytest -q tests/fuzz

@@ -21,6 +21,7 @@ from jobs.models import (
     JobLog,
     LeaderTerm,
     Operation,
+    ProofResult,
     ScheduledJob,
     ScheduleFire,
     Worker,
@@ -159,5 +160,13 @@ class LeaderTermAdmin(ReadOnlyAdmin):
 class CircuitBreakerAdmin(ReadOnlyAdmin):
     list_display = ("name", "project_id", "state", "recent", "allowance", "opened_at")
     list_filter = ("state",)
+    search_fields = ("name",)
+    ordering = ("-id",)
+
+
+@admin.register(ProofResult)
+class ProofResultAdmin(ReadOnlyAdmin):
+    list_display = ("name", "verdict", "reason", "took_s", "version", "ended_at")
+    list_filter = ("verdict", "name")
     search_fields = ("name",)
     ordering = ("-id",)

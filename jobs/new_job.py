@@ -167,6 +167,8 @@ def _about_numbers(job: NewJob) -> Iterator[tuple[str, str]]:
 
 
 def _about_moments(job: NewJob) -> Iterator[tuple[str, str]]:
+    if job.run_at is job.start_deadline is job.deadline is None:
+        return
     moments = {"run_at": job.run_at, "start_deadline": job.start_deadline, "deadline": job.deadline}
     wrong = [
         n

@@ -19,7 +19,7 @@ PROMISES = {
     "database": "The database restarts, crashes and cuts sessions off: nothing is lost, no process needs a restart.",
     "breaker": "A target that is down is hardly called, costs no attempt meanwhile, and one job at a time probes it.",
     "egress": "A job may name any address: nothing that is closed is reached, however it is written.",
-    "fairness": "One project's long line of jobs does not make another project wait.",
+    "fairness": "One project's long line of jobs does not make another wait; two long lines share by time used.",
     "rot": "A claim costs the same with a long history, with far plans, and under an old snapshot.",
     "explain": 'Why a job does not run is said in full; "nothing keeps it" is said of what the next claim takes.',
     "tenancy": "No stranger sees or changes anything of another organization, by whatever path of the product.",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psutil
 from django.db import connection
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,7 +92,10 @@ class Process:
 
     def wait(self, timeout_s: float = 30) -> int:
         """Wait for its end; its exit code."""
-        return self.popen.wait(timeout_s)
+        try:
+            return self.popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still there after {timeout_s} s:\n{self.output()[-4_000:]}") from None
 
     def memory(self) -> int:
         """Bytes it holds in memory."""
@@ -134,6 +138,14 @@ class Process:
             self.popen.send_signal(signal.SIGCONT)
             self.kill()
         self.log.close()
+
+
+def is_alive(pid: int) -> bool:
+    """Does a process still do anything? One that has ended may stay in the list until somebody asks for its code."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def worker(*args: str, env: dict[str, str] | None = None, url: str | None = None) -> Process:

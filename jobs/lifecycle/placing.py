@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
@@ -24,6 +25,8 @@ from scheduler_project.lib.statements import plain_array, text_array
 
 #: The scheduler looks at least this often by itself; only what is due sooner needs a hint.
 SOON_S = 2.0
+_STATUSES = {status.value: status for status in JobStatus}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,11 @@ class Placed(NamedTuple):
     has_dependants: bool = False
 
 
-def insert(placed: Sequence[Placed]) -> dict[UUID, Stored]:
+#: What became of jobs, by the number of their id: a UUID is slow to hash, and a bulk looks each up several times.
+Inserted = dict[int, Stored]
+
+
+def insert(placed: Sequence[Placed]) -> Inserted:
     """Insert the jobs in one statement; what became of those whose key was free."""
     if any(item.job.idempotency_key is not None for item in placed):
         # In the same order for all: two batches that share keys would else wait for each other in a circle.
@@ -87,7 +94,16 @@ def insert(placed: Sequence[Placed]) -> dict[UUID, Stored]:
         timeouts_s=plain_array([job.timeout_s for job in jobs]),
         circuits=text_array([circuit_of(job.job_type, job.payload) for job in jobs]),
     )
-    return {id_: Stored(JobStatus(status), run_at, created_at) for id_, status, run_at, created_at in rows}
+    return {
+        id_.int: Stored(_STATUSES[status], _moment(run_at), _moment(created_at))
+        for id_, status, run_at, created_at in rows
+    }
+
+
+@lru_cache(maxsize=1_024)
+def _moment(microseconds: int) -> datetime:
+    """Those of one statement are mostly the same."""
+    return _EPOCH + timedelta(microseconds=microseconds)
 
 
 def _moments(moments: Sequence[datetime | None]) -> str:
@@ -121,23 +137,23 @@ def refuse_deleted(queue: Queue) -> None:
         raise Conflict(f"Queue {queue.name} was deleted; submit to another one.")
 
 
-def answers_of(placed: Sequence[Placed], inserted: dict[UUID, Stored]) -> list[Submitted]:
+def answers_of(placed: Sequence[Placed], inserted: Inserted) -> list[Submitted]:
     """The answers in order, with the first jobs of keys that were taken; wakes whom the new jobs concern."""
-    taken = _first_jobs([item for item in placed if item.id not in inserted])
-    answers = []
-    for item in placed:
-        if item.id in inserted:
-            answers.append(Submitted(item.id, *inserted[item.id], is_new=True))
-        else:
-            answers.append(taken[item.queue.pk, item.job.idempotency_key or ""])
-    wake([item for item in placed if item.id in inserted], inserted)
-    return answers
+    new = [item for item in placed if item.id.int in inserted]
+    wake(new, inserted)
+    if len(new) == len(placed):
+        return [Submitted(item.id, *inserted[item.id.int], is_new=True) for item in placed]
+    taken = _first_jobs([item for item in placed if item.id.int not in inserted])
+    return [
+        Submitted(item.id, *inserted[item.id.int], is_new=True)
+        if item.id.int in inserted
+        else taken[item.queue.pk, item.job.idempotency_key or ""]
+        for item in placed
+    ]
 
 
 def _first_jobs(old: Sequence[Placed]) -> dict[tuple[UUID, str], Submitted]:
     """The jobs that took the keys. A statement of its own: its snapshot sees what the insert waited for."""
-    if not old:
-        return {}
     wanted = {(item.queue.pk, item.job.idempotency_key or "") for item in old}
     rows = Job.objects.filter(
         project_id__in={item.queue.project_id for item in old},
@@ -157,12 +173,17 @@ def _first_jobs(old: Sequence[Placed]) -> dict[tuple[UUID, str], Submitted]:
     return found
 
 
-def wake(placed: Sequence[Placed], inserted: dict[UUID, Stored]) -> None:
+def wake(placed: Sequence[Placed], inserted: Inserted) -> None:
     """Tell workers and scheduler what the new jobs concern."""
-    for queue_id in {item.queue.pk for item in placed if inserted[item.id].status == JobStatus.QUEUED}:
-        hint(WORK, str(queue_id))
+    ready, delayed = {}, []
+    for item in placed:
+        if inserted[item.id.int].status is JobStatus.QUEUED:
+            ready[id(item.queue)] = item.queue
+        elif not item.is_blocked:
+            delayed.append(item.job)
+    for queue_id in {str(queue.pk) for queue in ready.values()}:
+        hint(WORK, queue_id)
     jobs_changed(item.id for item in placed)
-    delayed = [item.job for item in placed if inserted[item.id].status == JobStatus.SCHEDULED and not item.is_blocked]
     if delayed:
         soon = datetime.now(UTC) + timedelta(seconds=SOON_S)  # only decides whether a hint is worth sending
         if any(job.delay_s <= SOON_S if job.run_at is None else job.run_at <= soon for job in delayed):

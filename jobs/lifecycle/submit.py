@@ -14,7 +14,7 @@ from jobs.new_job import NewJob, Parent, checked, prefix_of, sealed
 from jobs.states import TERMINAL, JobStatus
 from queues.models import Queue
 from scheduler_project.lib.errors import FieldError, ValidationFailed
-from scheduler_project.lib.ids import uuid7
+from scheduler_project.lib.ids import uuid7s
 
 __all__ = ["NewJob", "Parent", "Submitted", "submit_job", "submit_jobs", "submit_to_queues"]
 
@@ -41,11 +41,12 @@ def submit_jobs(queue: Queue, jobs: Sequence[NewJob]) -> list[Submitted]:
 
 def submit_to_queues(items: Sequence[tuple[Queue, NewJob]]) -> list[Submitted]:
     """The same for jobs of several queues of one project."""
-    for queue in {queue.pk: queue for queue, _ in items}.values():
+    for queue in {id(queue): queue for queue, _ in items}.values():
         refuse_deleted(queue)
     jobs = [job for _, job in items]
     texts = sealed(jobs, checked(jobs))
-    placed = [Placed(uuid7(), queue, job, text) for (queue, job), text in zip(items, texts, strict=True)]
+    ids = uuid7s(len(items))
+    placed = [Placed(id_, queue, job, text) for id_, (queue, job), text in zip(ids, items, texts, strict=True)]
     if any(job.depends_on for _, job in items):
         return _submit_dependent(placed)
     return answers_of(placed, insert(placed))
@@ -59,7 +60,7 @@ def _submit_dependent(placed: list[Placed]) -> list[Submitted]:
         open_edges = {item.id for item, parent in edges if not _is_satisfied(parent, statuses[parent.job_id])}
         placed = [item._replace(is_blocked=item.id in open_edges) for item in placed]
         inserted = insert(placed)
-        new_edges = [(item, parent) for item, parent in edges if item.id in inserted]
+        new_edges = [(item, parent) for item, parent in edges if item.id.int in inserted]
         add_edges(placed[0].queue.project_id, [(item.id, parent) for item, parent in new_edges])
         Job.objects.filter(id__in=statuses).update(has_dependants=True)
         if any(status in TERMINAL for status in statuses.values()):

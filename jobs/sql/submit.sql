@@ -1,6 +1,6 @@
 -- submit.sql: insert new jobs and count them, as queued or, if their time is to come or they must wait for another, as scheduled
 -- params   one array per column, all of one length; run_ats null means delay_s seconds from now (0 = at once)
--- returns  id, status, run_at, created_at    without the rows whose idempotency key was taken already
+-- returns  id, status, run_at, created_at    times in microseconds since 1970, which the driver reads at once; without the rows whose idempotency key was taken already
 -- locks    none but the new rows; waits for a running submission of the same key
 -- index    jobs_idempotency_key decides which of two is the first
 with inserted as (
@@ -33,4 +33,5 @@ returning id, project_id, queue_id, job_type, status, run_at, created_at
       from inserted
      group by project_id, queue_id, job_type
 )
-select id, status, run_at, created_at from inserted;
+select id, status, (extract(epoch from run_at) * 1000000)::int8, (extract(epoch from created_at) * 1000000)::int8
+  from inserted;

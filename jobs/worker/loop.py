@@ -305,7 +305,7 @@ class Loop:
             return None
         free = self.pool.free - self.pool.buffered
         ahead = self._rates.prefetch() if self._config.mode != "once" else 0
-        planned = self._roster.plan(free + ahead if self._config.mode != "once" else min(1, free))
+        planned = self._roster.plan(free + ahead if self._config.mode != "once" else min(1, free), self.in_hand())
         self._gated = [want for want in planned if want.is_gated]
         wants = [want for want in planned if not want.is_gated]
         # None is marked running here: a handler has begun when its seat says so, not when its job was claimed.

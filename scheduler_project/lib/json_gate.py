@@ -9,6 +9,7 @@ from typing import Any
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 64
 
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 # An escaped U+0000; with an odd number of backslashes before the u, else it is a backslash and plain text.
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -24,8 +25,8 @@ def encode(value: Any, *, max_bytes: int = MAX_BYTES) -> str:
         Unstorable: not JSON, too large, too deep, not a finite number, U+0000 or half a surrogate pair in a text.
     """
     try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        size = len(text.encode())
+        text = _ENCODER.encode(value)
+        size = len(text) if text.isascii() else len(text.encode())
     except RecursionError:
         raise Unstorable(f"is nested deeper than {MAX_DEPTH} levels") from None
     except UnicodeEncodeError:

@@ -21,6 +21,7 @@ from jobs.models import (
     JobStat,
     JobStatDelta,
     LeaderTerm,
+    ProofResult,
     QueueStat,
     ScheduledJob,
     ScheduleFire,
@@ -52,6 +53,7 @@ def operator(client, db):
     CircuitBreaker.objects.create(project_id=schedule.project_id, name="b")
     LeaderTerm.objects.create(hostname="h", pid=1, backend_pid=2)
     WorkerHeartbeat.objects.create(worker_id=WORKER_ID, active_job_count=1, cpu_percent=1, memory_mb=1)
+    ProofResult.objects.create(name="claim", verdict="met", command="manage.py prove claim", version="1", took_s=1)
     moment = schedule.created_at
     ScheduleFire.objects.create(
         project_id=schedule.project_id, scheduled_job=schedule, due_at=moment, outcome="skipped", reason="paused"

@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 SIDES = tuple((width, scheme) for width in (1440, 820, 390) for scheme in ("light", "dark"))
-LOOKED_AT = ((1440, "light"), (390, "dark"))
+CHECKED = ((1440, "light"), (390, "dark"))
 
 
 @pytest.fixture
@@ -37,13 +37,13 @@ def test_every_page_fits_and_is_accessible(committed_queue, organization_owner, 
         page.goto(home + path)
         seen |= {link.get_attribute("href") for link in page.locator(".side a").all()}
         # What the owner sees holds all that others see: looked at from all sides, of the others' each page once.
-        for width, scheme in SIDES if role == Role.OWNER else LOOKED_AT:
+        for width, scheme in SIDES if role == Role.OWNER else SIDES[:1]:
             page.set_viewport_size({"width": width, "height": 900})
             page.emulate_media(color_scheme=scheme)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, width)
             if role == Role.OWNER:
                 shoot(page, f"{role.value}/{name}-{width}-{scheme}")
-                if (width, scheme) in LOOKED_AT:  # axe takes its time
+                if (width, scheme) in CHECKED:  # axe takes its time
                     check_accessible(page)
     # No page of the navigation was left out.
     assert seen <= {home + path for path in pages.values()}

@@ -39,8 +39,9 @@ from scheduler_project.lib.statements import Statement
 from tests.factories import ANY_TYPE, make_job, make_queue
 from tests.model.other import Other
 from tests.model.simple import VERDICTS, Simple
+from tests.sizes import size
 
-EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "40"))
+EXAMPLES = size("MODEL_EXAMPLES", suite=40, full=2_000)
 LONG_S = 600
 workers = st.integers(0, 2)
 choice = st.integers(0, 10**6)

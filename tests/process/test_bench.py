@@ -20,7 +20,7 @@ def scratch_databases() -> set[str]:
     return {row[0] for row in rows}
 
 
-@pytest.mark.parametrize("measure", ["drain", "batch", "live"])
+@pytest.mark.parametrize("measure", ["enqueue", "drain", "batch", "live"])
 @pytest.mark.timeout(240)
 def test_benchmark_answers_with_figures_and_drops_its_database(transactional_db: None, measure: str) -> None:
     before = scratch_databases()

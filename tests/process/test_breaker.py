@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -16,15 +15,14 @@ from jobs.models import CircuitBreaker, Job, JobExecution
 from queues.models import Queue
 from tests.factories import make_jobs
 from tests.processes import scheduler, worker
+from tests.sizes import seconds, size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
-#: The scenario in full: BREAKER_JOBS=2000 BREAKER_DOWN_S=60 BREAKER_COOL_S=30.
-JOBS = int(os.environ.get("BREAKER_JOBS", "500"))
-DOWN_S, COOL_S = (
-    float(os.environ.get(f"BREAKER_{name}_S", default)) for name, default in (("DOWN", "6"), ("COOL", "2"))
-)
+JOBS = size("BREAKER_JOBS", suite=400, full=2_000)
+DOWN_S = seconds("BREAKER_DOWN_S", suite=6, full=60)
+COOL_S = seconds("BREAKER_COOL_S", suite=2, full=30)
 
 
 class Target(ThreadingHTTPServer):

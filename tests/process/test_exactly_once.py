@@ -1,4 +1,4 @@
-"""Five hundred transactional jobs while workers are frozen and killed: each has its effect once."""
+"""Hundreds of transactional jobs while workers are frozen and killed: each has its effect once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from jobs.models import Job
 from queues.models import Queue
 from tests.factories import make_job, make_jobs, reload, status_of
 from tests.processes import ROOT, Process, scheduler, worker
+from tests.sizes import size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
 LEASE_S = 2
 CREW = 3
+JOBS, LOOSE = size("ONCE_JOBS", suite=150, full=500), size("LOOSE_JOBS", suite=100, full=200)
 
 
 def effects_of(job_type: str) -> list[int]:
@@ -76,7 +78,7 @@ def torment(count: int) -> tuple[int, int]:
 
 def test_each_job_has_its_effect_once(committed_queue: Queue) -> None:
     Queue.objects.update(visibility_timeout_secs=LEASE_S)
-    make_jobs(committed_queue, 500, "booking", payload={"ms": 200}, max_attempts=50)
+    make_jobs(committed_queue, JOBS, "booking", payload={"ms": 200}, max_attempts=50)
 
     with scheduler():
         frozen, killed = torment(CREW)
@@ -85,7 +87,7 @@ def test_each_job_has_its_effect_once(committed_queue: Queue) -> None:
     print(f"\n{frozen} freezes, {killed} kills, {again} jobs had more than one attempt")
     assert set(Job.objects.values_list("status", flat=True)) == {"completed"}
     assert again > 0, "nothing was lost: the test proves nothing"
-    assert effects_of("booking") == [1] * 500
+    assert effects_of("booking") == [1] * JOBS
 
 
 def test_the_example_of_the_documentation_does_what_it_says(committed_queue: Queue) -> None:
@@ -115,7 +117,7 @@ def test_a_ghost_that_asks_for_its_lease_does_not_commit(committed_queue: Queue)
 
 def test_without_the_fence_some_have_it_twice(committed_queue: Queue) -> None:
     Queue.objects.update(visibility_timeout_secs=LEASE_S)
-    make_jobs(committed_queue, 200, "booking.loose", payload={"ms": 200}, max_attempts=50)
+    make_jobs(committed_queue, LOOSE, "booking.loose", payload={"ms": 200}, max_attempts=50)
 
     with scheduler():
         torment(CREW)

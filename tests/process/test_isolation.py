@@ -15,7 +15,7 @@ from jobs.lifecycle.cancel import cancel_job
 from jobs.models import Job, JobExecution
 from queues.models import Queue
 from tests.factories import make_job, make_jobs, reload, status_of
-from tests.processes import Process, scheduler, worker
+from tests.processes import Process, is_alive, scheduler, worker
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -116,7 +116,7 @@ def test_a_timeout_throws_then_kills_with_all_that_was_started(committed_queue: 
         print(f"\nkilled {time.monotonic() - began:.1f} s after its start, 1 s allowed")
         assert [e["reason"] for e in process.events("handler_killed")] == ["timeout"]
         assert not process.events("handler_given_up")
-        wait_until(lambda: not psutil.pid_exists(int(reload(stubborn).progress_note or 0)))
+        wait_until(lambda: not is_alive(int(reload(stubborn).progress_note or 0)))
     assert effects(blocked, "thrown") == 1
     assert error_of(blocked) == error_of(stubborn) == "timeout: the handler did not end within 1.0 s"
 
@@ -138,7 +138,7 @@ def test_children_die_with_their_worker(committed_queue: Queue) -> None:
         kin = psutil.Process(process.pid).children(recursive=True)
         assert len(kin) >= 5  # the pulse, the nursery, two children and a program of one of them
         process.kill()
-        wait_until(lambda: not [p for p in kin if p.is_running() and p.status() != "zombie"], timeout_s=10)
+        wait_until(lambda: not [p for p in kin if is_alive(p.pid)], timeout_s=10)
 
 
 def test_a_shutdown_waits_for_the_grace_and_gives_back_what_is_left(committed_queue: Queue) -> None:
@@ -150,7 +150,7 @@ def test_a_shutdown_waits_for_the_grace_and_gives_back_what_is_left(committed_qu
         process.popen.terminate()
         assert process.wait(12) == 0
         assert status_of(short) == "completed"
-        wait_until(lambda: not [p for p in kin if p.is_running() and p.status() != "zombie"])
+        wait_until(lambda: not [p for p in kin if is_alive(p.pid)])
     assert (status_of(endless), reload(endless).attempt_count) == ("queued", 0)
     assert JobExecution.objects.get(job=endless).status == "interrupted"
 

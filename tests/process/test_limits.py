@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 
 import pytest
@@ -15,6 +14,7 @@ from queues.models import Queue
 from queues.services import resume_queue
 from tests.factories import make_job, make_jobs, make_queue
 from tests.processes import scheduler, worker
+from tests.sizes import size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -75,8 +75,7 @@ def test_high_queue_is_served_first_and_the_low_one_does_not_starve(committed_qu
     assert 5 <= low_done < 40
 
 
-#: The scenario in full: PAUSES=50 PAUSE_WORKERS=8.
-PAUSES, PAUSE_WORKERS = int(os.environ.get("PAUSES", "15")), int(os.environ.get("PAUSE_WORKERS", "3"))
+PAUSES, PAUSE_WORKERS = size("PAUSES", suite=8, full=50), size("PAUSE_WORKERS", suite=3, full=8)
 
 
 @pytest.mark.parametrize("ms", [0, 5, 120])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,13 @@ from tests.bad_targets import DONE, OUTSIDE, Target, answer, says
 from tests.factories import make_job, make_jobs, reload
 from tests.loopback import Certificates, playground
 from tests.processes import worker
+from tests.sizes import size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
-#: The scenario in full: MEMORY_JOBS=20000.
-JOBS = int(os.environ.get("MEMORY_JOBS", "4000"))
-WARM = 2_000
+JOBS = size("MEMORY_JOBS", suite=3_000, full=20_000)
+WARM = 1_500
 MIB = 1024 * 1024
 
 

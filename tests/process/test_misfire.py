@@ -6,7 +6,6 @@ the scheduler is stopped just as well, and the plans are put back by the time it
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from datetime import timedelta
@@ -20,11 +19,12 @@ from jobs.services.schedules import create_schedule
 from queues.models import Queue
 from scheduler_project.lib.sql import database_now
 from tests.processes import scheduler
+from tests.sizes import size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
-STOPPED_MIN = int(os.environ.get("STOPPED_MIN", "0"))
+STOPPED_MIN = size("STOPPED_MIN", suite=0, full=11)
 #: What of ten missed due times runs, by policy; the cap of run_all is four here.
 RUNS = {"skip": 0, "run_once": 1, "run_all": 4}
 

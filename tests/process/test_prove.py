@@ -21,7 +21,7 @@ from jobs.models import ProofResult
 from jobs.prove.registry import PROOFS
 from jobs.prove.runner import prove
 from scheduler_project.lib.scratch import Scratch, scratch_database
-from tests.processes import Process
+from tests.processes import Process, is_alive
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
@@ -123,8 +123,6 @@ def test_a_missed_bar_is_exit_code_1_and_a_broken_run_is_not_kept(transactional_
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_leaves_nothing_behind(transactional_db: None, number: signal.Signals) -> None:
-    import psutil
-
     before = scratch_databases()
     with Process("prove", "crash", "--quick") as command:
         wait_until(lambda: "workers were killed" in command.output(), timeout_s=200)
@@ -133,7 +131,7 @@ def test_interrupted_it_leaves_nothing_behind(transactional_db: None, number: si
         command.send(number)
 
         assert command.wait(60) == 130, command.output()
-    assert not [pid for pid in started if psutil.pid_exists(pid)]
+    assert not [pid for pid in started if is_alive(pid)]
     wait_until(lambda: scratch_databases() <= before, timeout_s=60)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from datetime import timedelta
@@ -17,11 +16,12 @@ from queues.models import Queue
 from scheduler_project.lib.ids import uuid7
 from tests.factories import claim_from, end, make_jobs, make_queue
 from tests.processes import scheduler, worker
+from tests.sizes import size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
-ENDED = int(os.environ.get("RETENTION_JOBS", "20000"))
+ENDED = size("RETENTION_JOBS", suite=20_000, full=200_000)
 
 
 def count(statement: str) -> int:

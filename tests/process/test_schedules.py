@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import statistics
 from datetime import timedelta
@@ -22,13 +21,14 @@ from scheduler_project.lib.sql import database_now
 from tests.factories import make_queue
 from tests.process.test_storm import storm
 from tests.processes import scheduler, worker
+from tests.sizes import size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
-GRAPHS = int(os.environ.get("GRAPHS", "120"))
+GRAPHS, DIAMONDS = size("GRAPHS", suite=40, full=2_000), size("DIAMONDS", suite=60, full=200)
 #: Single moments that are waited for; 200 and more make a 99th percentile.
-MOMENTS = int(os.environ.get("MOMENTS", "20"))
+MOMENTS = size("MOMENTS", suite=20, full=200)
 
 
 def test_single_moments_start_in_time_on_an_idle_system(committed_queue: Queue) -> None:
@@ -181,7 +181,7 @@ def test_batch_counts_are_exact_and_its_callback_comes_once_while_a_worker_is_ki
 
 
 def test_join_of_a_diamond_starts_once_after_both_branches(committed_queue: Queue) -> None:
-    for _ in range(200):
+    for _ in range(DIAMONDS):
         job = NewJob(job_type="effect")
         submit_graph(
             [
@@ -192,11 +192,11 @@ def test_join_of_a_diamond_starts_once_after_both_branches(committed_queue: Queu
             ]
         )
     with worker(), worker(), worker():
-        wait_until(lambda: Job.objects.filter(status="completed").count() == 800, timeout_s=60)
+        wait_until(lambda: Job.objects.filter(status="completed").count() == 4 * DIAMONDS, timeout_s=60)
 
     with connection.cursor() as cursor:
         cursor.execute("select count(*), count(distinct job_id) from test_effects where kind = 'start'")
-        assert cursor.fetchone() == (800, 800)
+        assert cursor.fetchone() == (4 * DIAMONDS, 4 * DIAMONDS)
         cursor.execute(
             "select count(*) from job_dependencies edge"
             " join test_effects child on child.job_id = edge.job_id and child.kind = 'start'"

@@ -12,7 +12,7 @@ from django.db import connection
 from jobs.models import Job, Worker
 from queues.models import Queue
 from tests.factories import make_job, make_jobs
-from tests.processes import Process, worker
+from tests.processes import Process, is_alive, worker
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
 def workers(process: Process) -> list[int]:
     """The pids of the workers under it."""
-    return [child.pid for child in psutil.Process(process.pid).children() if child.status() != psutil.STATUS_ZOMBIE]
+    return [child.pid for child in psutil.Process(process.pid).children() if is_alive(child.pid)]
 
 
 def pids_of_effects() -> set[int]:

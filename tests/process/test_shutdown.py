@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import signal
 import time
@@ -17,10 +16,11 @@ from jobs.models import Job, JobExecution, Worker
 from queues.models import Queue
 from tests.factories import make_job, make_jobs
 from tests.processes import scheduler, worker
+from tests.sizes import size
 from tests.waiting import wait_until
 
-#: Rounds of stopping an idle worker and an idle scheduler, so many pairs beside each other; the scenario's size is 500.
-TERM_ROUNDS, TERM_PAIRS = int(os.environ.get("TERM_ROUNDS", "4")), 4
+#: Rounds of stopping an idle worker and an idle scheduler, so many pairs beside each other.
+TERM_ROUNDS, TERM_PAIRS = size("TERM_ROUNDS", suite=4, full=500), 4
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 

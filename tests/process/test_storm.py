@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import threading
 import time
@@ -16,14 +15,15 @@ from jobs.models import Job
 from queues.models import Queue
 from tests.factories import make_jobs
 from tests.processes import Process, scheduler, worker
+from tests.sizes import size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
-#: Full size by environment, a fraction of it in the suite; the proportions stay.
-JOBS = int(os.environ.get("STORM_JOBS", "5000"))
-#: The scenario count-under-random-kills in full: SHORT_JOBS=1000 SHORT_WORKERS=8.
-SHORT_JOBS, SHORT_WORKERS = int(os.environ.get("SHORT_JOBS", "300")), int(os.environ.get("SHORT_WORKERS", "4"))
+JOBS, LIMITED = size("STORM_JOBS", suite=3_000, full=5_000), size("LIMITED_JOBS", suite=700, full=1_500)
+#: The scenario count-under-random-kills.
+SHORT_JOBS = size("SHORT_JOBS", suite=150, full=1_000)
+SHORT_WORKERS = size("SHORT_WORKERS", suite=3, full=8)
 
 
 def count(statement: str) -> int:
@@ -125,7 +125,7 @@ def test_starts_equal_recorded_attempts_and_attempts_of_a_job_hardly_overlap(com
 @pytest.mark.timeout(300)
 def test_limit_of_seven_is_never_exceeded_while_workers_are_killed(committed_queue: Queue) -> None:
     Queue.objects.filter(pk=committed_queue.pk).update(max_concurrency=7, visibility_timeout_secs=3)
-    make_jobs(committed_queue, 1_500, "sleep_20", max_attempts=50)
+    make_jobs(committed_queue, LIMITED, "sleep_20", max_attempts=50)
     most = 0
     samples = 0
 
@@ -141,4 +141,4 @@ def test_limit_of_seven_is_never_exceeded_while_workers_are_killed(committed_que
 
     print(f"\nmost in flight {most} of 7 in {samples} samples, {weather.kills} kills")
     assert most == 7
-    assert Job.objects.filter(status="completed").count() == 1_500
+    assert Job.objects.filter(status="completed").count() == LIMITED

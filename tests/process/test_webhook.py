@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -18,13 +17,14 @@ from tests.bad_targets import ALL, DONE, OUTSIDE, RESET, Target, answer, closes,
 from tests.factories import make_job, reload, status_of
 from tests.loopback import Certificates, Playground, playground
 from tests.processes import Process, scheduler, worker
+from tests.sizes import size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
-#: Each set is four rounds over all targets; a fifth call in one place would open its circuit.
-SETS = int(os.environ.get("WEBHOOK_SETS", "1"))
-ROUNDS = 4
+#: Each set is at most four rounds over all targets; a fifth call in one place would open its circuit.
+SETS = size("WEBHOOK_SETS", suite=1, full=5)
+ROUNDS = size("WEBHOOK_ROUNDS", suite=2, full=4)
 MIB = 1024 * 1024
 PLAYED = [target for target in ALL if target.outcome != "bad_payload"]
 ENDED = ("completed", "dead_letter")

@@ -22,11 +22,12 @@ from tests.factories import make_jobs
 from tests.personas import Api, make_key
 from tests.processes import ROOT, scheduler
 from tests.servers import web_server
+from tests.sizes import size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 SCRIPT = ROOT / "docs" / "examples" / "worker.sh"
-JOBS = 200
+JOBS = size("SHELL_JOBS", suite=60, full=200)
 PAYLOAD = '{"words":["a b","c\\"d"],"payload":{}}'
 
 

@@ -71,11 +71,13 @@ def test_promotion_comes_back_after_its_period_when_nothing_is_due_soon(queue: Q
     assert promote.duty(2.0).run() == 2.0
 
 
-def test_promotion_of_more_than_a_batch_is_done_in_one_round(queue: Queue) -> None:
+def test_promotion_of_more_than_a_batch_does_not_wait_between_batches(queue: Queue) -> None:
     make_jobs(queue, 1_200, delay_s=3_600)
     Job.objects.update(run_at=Now())
+    duty = promote.duty(2.0)
 
-    promote.duty(2.0).run()
+    while duty.run() == 0.0:  # a round is bounded by time, and a slow machine needs several
+        pass
 
     assert not Job.objects.filter(status="scheduled").exists()
 

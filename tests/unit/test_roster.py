@@ -124,6 +124,44 @@ def test_projects_share_by_time_used_not_by_the_number_of_jobs() -> None:
     assert jobs["quick"] == pytest.approx(10 * jobs["slow"], rel=0.1)
 
 
+@pytest.mark.parametrize("seats", [2, 10, 64, 200])
+def test_seats_given_out_at_once_are_shared_by_time_too(seats: int) -> None:
+    roster = roster_of(("slow", "p-slow", 0), ("quick", "p-quick", 0))
+    cost_ms = {"slow": 100, "quick": 10}
+
+    total: Counter[str] = Counter()
+    for _ in range(100):
+        wants = roster.plan(seats)
+        roster.learn(wants, [lease_of(want.queue_id, n) for want in wants for n in range(want.seats)])
+        for want in wants:
+            for _ in range(want.seats):
+                roster.charge(want.queue_id, cost_ms[want.queue_id])
+            total[want.queue_id] += want.seats
+
+    assert total["quick"] == pytest.approx(10 * total["slow"], rel=0.25)
+
+
+def test_jobs_in_hand_count_by_what_such_jobs_took(clock: Clock) -> None:
+    roster = roster_of(("a", "p-a", 0), ("b", "p-b", 0))
+    roster.charge("a", 100)
+    roster.charge("b", 100)
+
+    assert [w.queue_id for w in roster.plan(1, [lease_of("a")])] == ["b"]
+    assert [w.queue_id for w in roster.plan(1, [lease_of("b")])] == ["a"]
+
+
+def test_time_without_work_earns_no_credit(clock: Clock) -> None:
+    roster = roster_of(("busy", "p-busy", 0), ("idle", "p-idle", 0))
+    roster.learn_gated(Want("idle", 1), 0)
+    for _ in range(100):
+        serve(roster, 1, ms=100)
+
+    roster.touch("idle")
+    total = sum((serve(roster, 1, ms=100) for _ in range(20)), Counter())
+
+    assert total == {"busy": 10, "idle": 10}
+
+
 def test_a_project_with_many_queues_gets_no_more_than_one_with_a_single_queue() -> None:
     roster = roster_of(("only", "small", 0), *[(f"q{i:02}", "big", 0) for i in range(40)])
 

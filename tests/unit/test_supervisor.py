@@ -16,6 +16,7 @@ import pytest
 
 from scheduler_project.lib.child import describe_end
 from scheduler_project.lib.supervisor import backoff_s
+from tests.processes import is_alive
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -122,13 +123,6 @@ def watch() -> Iterator[Callable[..., Watched]]:
             each.process.stdout.close()
 
 
-def is_gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
 def wait_until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
@@ -192,7 +186,7 @@ def test_a_child_that_will_not_stop_is_killed_after_its_grace(watch):
 
     assert watched.end() == 1
     assert watched.lines[-1] == "supervisor | killing a"
-    assert is_gone(pid)
+    assert not is_alive(pid)
 
 
 def test_a_second_ctrl_c_kills_at_once(watch):
@@ -219,7 +213,7 @@ def test_what_a_child_leaves_behind_in_its_group_is_killed(watch, ending):
         os.kill(psutil.Process(kin).ppid(), signal.SIGKILL)
         watched.wait_for("a was killed by SIGKILL")
 
-    wait_until(lambda: is_gone(kin))
+    wait_until(lambda: not is_alive(kin))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of their parent's death")
@@ -229,7 +223,7 @@ def test_children_of_a_killed_supervisor_stop(watch):
 
     watched.process.kill()
 
-    wait_until(lambda: all(map(is_gone, pids)))
+    wait_until(lambda: not any(map(is_alive, pids)))
 
 
 def test_it_stops_when_nobody_reads_it_any_more_even_if_it_has_nothing_to_say(watch):
@@ -239,7 +233,7 @@ def test_it_stops_when_nobody_reads_it_any_more_even_if_it_has_nothing_to_say(wa
     watched.process.stdout.close()
 
     assert watched.process.wait() == 0
-    assert is_gone(pid)
+    assert not is_alive(pid)
 
 
 def test_it_stops_when_its_terminal_closes_and_no_signal_comes(watch):
@@ -264,7 +258,7 @@ def test_a_failure_of_its_own_leaves_no_child_behind(watch):
     assert code == 1
     assert "ZeroDivisionError" in "".join(watched.lines)
     if found := re.search(r"up (\d+)", "\n".join(watched.lines)):
-        wait_until(lambda: is_gone(int(found[1])))
+        wait_until(lambda: not is_alive(int(found[1])))
 
 
 def test_colour_is_forced_by_the_environment(watch):

@@ -12,12 +12,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jobs.bench import measures
 from jobs.bench.api import api
+from jobs.bench.enqueue import enqueue
 from jobs.bench.live import live
 from scheduler_project.lib.figures import Figure, lines_of
 from scheduler_project.lib.scratch import scratch_database
 
 #: name -> (measure, jobs at full size)
 MEASURES = {
+    "enqueue": (enqueue, 100_000),
     "drain": (measures.drain, 100_000),
     "latency": (measures.latency, 300),
     "limits": (measures.limits, 60_000),

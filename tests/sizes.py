@@ -1,0 +1,20 @@
+"""How much work a test does: a fraction in the suite, for the sake of its time, and all of it when asked.
+
+``FULL=1`` asks for the full size of every test, a variable of the test's own (``STORM_JOBS=5000``) for any size.
+"""
+
+from __future__ import annotations
+
+import os
+
+IS_FULL = os.environ.get("FULL") == "1"
+
+
+def size(name: str, *, suite: float, full: float) -> int:
+    """The size that the environment variable ``name`` asks for, or else the one of this run."""
+    return int(seconds(name, suite=suite, full=full))
+
+
+def seconds(name: str, *, suite: float, full: float) -> float:
+    """As ``size``, for times."""
+    return float(os.environ.get(name) or (full if IS_FULL else suite))
