@@ -17,16 +17,23 @@ unexport PYTHONDONTWRITEBYTECODE
 export FULL
 # Two installations into one .venv would spoil it.
 .NOTPARALLEL:
-.PHONY: help demo test fuzz schema stop check format lint lock clean rebuild
+.PHONY: help demo test test-pooler fuzz schema stop check format lint lock clean rebuild
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: $(V)/.run ## run everything with sample data; ARGS="--port 3001 --workers 4"
 	@exec $(RUN) manage.py demo $(ARGS)
 
 test: $(V)/.dev ## run the tests; ARGS="tests/unit -k name", FULL=1 at full size
 	@exec $(RUN) -m pytest -q -n 2 --dist worksteal $(ARGS)
+
+# Those whose processes have the tests' own database; of the others the pooler would see nothing.
+POOLED := breaker database_faults django_tasks exactly_once isolation keys_and_rates leader limits misfire pooler \
+          schedules secrets several shutdown storm time_limits worker_leases
+
+test-pooler: $(V)/.dev ## run the tests of processes behind PgBouncer (Debian's package pgbouncer)
+	@APP_TEST_POOLER=1 $(RUN) -m pytest -q -n 2 --dist worksteal $(or $(ARGS),$(POOLED:%=tests/process/test_%.py))
 
 fuzz: $(V)/.dev ## send made-up requests to a real server for a while; SECONDS=600
 	@FUZZ_SECONDS=$(or $(SECONDS),600) $(RUN) -m pytest -q tests/fuzz

@@ -9,6 +9,7 @@ import structlog
 from django.http import HttpRequest, HttpResponseBase
 
 from scheduler_project.health import healthz, readyz
+from scheduler_project.lib import tracing
 from scheduler_project.lib.database import drop_broken_connection
 from scheduler_project.lib.ids import uuid7
 from scheduler_project.lib.rest.errors import is_outage
@@ -35,7 +36,8 @@ class RequestIdMiddleware:
         request_id = given if _SAFE.fullmatch(given) else str(uuid7())
         # Not unbound at the end: Django logs refused requests after this. The thread's next request binds its own.
         structlog.contextvars.bind_contextvars(request_id=request_id)
-        response = self._get_response(request)
+        with tracing.request(request.headers.get("traceparent", "")):
+            response = self._get_response(request)
         response[HEADER] = request_id
         return response
 

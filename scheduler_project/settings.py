@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import zoneinfo
@@ -44,6 +45,8 @@ CSRF_TRUSTED_ORIGINS = env.names("TRUSTED_ORIGINS")
 # -- database -------------------------------------------------------------------------------------------------
 DATABASE_URL = env.text("DATABASE_URL")
 DATABASE_DIRECT_URL = env.text("DATABASE_DIRECT_URL") or DATABASE_URL
+#: Two addresses: the first leads to a pooler, behind which a session may be another one after each transaction.
+IS_POOLED = DATABASE_DIRECT_URL != DATABASE_URL
 DATABASE_MAX_CONNECTIONS = env.integer("DATABASE_MAX_CONNECTIONS", 10, at_least=2, at_most=1_000)
 _URL_FORM = "a PostgreSQL address such as postgresql://user:password@host:5432/database is needed"
 
@@ -62,6 +65,8 @@ else:
 DATABASES = {"default": {**DATABASE, "CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": 60}}
 # The statements of the engine go to the server as text with their values (several in one round trip).
 DATABASES["default"]["OPTIONS"]["server_side_binding"] = False
+# A handler's .iterator() outside of a transaction would ask one session for the cursor of another.
+DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = IS_POOLED
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # -- worker and scheduler -------------------------------------------------------------------------------------
@@ -306,4 +311,7 @@ DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("EMAIL_FROM", "punctual@localhost")
 LOG_LEVEL = env.choice("LOG_LEVEL", "info", ["debug", "info", "warning", "error"])
 LOG_FORMAT = env.choice("LOG_FORMAT", "json", ["json", "pretty"])
 LOGGING_CONFIG = None
+TRACING = env.boolean("TRACING", default=False)
+if TRACING and importlib.util.find_spec("opentelemetry") is None:
+    raise env.BadSetting("TRACING", "true", "the package opentelemetry-api must be installed")
 configure_logs(level=LOG_LEVEL, pretty=LOG_FORMAT == "pretty", stream=sys.stderr)

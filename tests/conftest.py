@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 
@@ -54,6 +55,24 @@ def committed_queue(transactional_db: None) -> Queue:
         cursor.execute(CREATE_EFFECTS)
         cursor.execute("truncate test_effects")
     return make_queue(make_project(make_organization()))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _behind_a_pooler(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With APP_TEST_POOLER=1 (`make test-pooler`) processes reach the database through PgBouncer."""
+    if os.environ.get("APP_TEST_POOLER") != "1":
+        yield
+        return
+    from tests import pooler, processes
+
+    if pooler.PROGRAM is None:
+        pytest.skip(pooler.MISSING)
+    # First the database, so that the pooler's sessions are gone before it is dropped.
+    request.getfixturevalue("django_db_setup")
+    with request.getfixturevalue("django_db_blocker").unblock(), pooler.running_pooler() as running:
+        processes.POOLED.update(APP_DATABASE_URL=running.url(), APP_DATABASE_DIRECT_URL=processes.database_url())
+        yield
+        processes.POOLED.clear()
 
 
 @pytest.fixture

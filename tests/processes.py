@@ -31,12 +31,20 @@ QUICK = {
 }
 
 
+#: Set while APP_TEST_POOLER=1: where processes that are given no address of their own connect, and where directly.
+POOLED: dict[str, str] = {}
+
+
 def database_url() -> str:
     """The address of the database this test runs in."""
     found = connection.settings_dict
     password = f":{quote(found['PASSWORD'], safe='')}" if found["PASSWORD"] else ""
     query = f"host={quote(found['HOST'], safe='')}" + (f"&port={found['PORT']}" if found["PORT"] else "")
     return f"postgresql://{found['USER']}{password}@/{found['NAME']}?{query}"
+
+
+def _addresses(url: str | None) -> dict[str, str]:
+    return {"APP_DATABASE_URL": url} if url else {"APP_DATABASE_URL": database_url(), **POOLED}
 
 
 class Process:
@@ -56,7 +64,7 @@ class Process:
         base = {k: v for k, v in os.environ.items() if not k.startswith(unwanted)}
         self.popen = subprocess.Popen(
             [sys.executable, *program, *args],
-            env={**base, **QUICK, "APP_DATABASE_URL": url or database_url(), **(env or {})},
+            env={**base, **QUICK, **_addresses(url), **(env or {})},
             stdout=self.log,
             stderr=subprocess.STDOUT,
             cwd=ROOT,

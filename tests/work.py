@@ -15,6 +15,7 @@ from django.db import connection, transaction
 
 from jobs.handlers import JobContext, handler
 from jobs.lease import assert_lease
+from jobs.models import Job
 
 CREATE_EFFECTS = """
 create unlogged table if not exists test_effects (
@@ -46,6 +47,12 @@ def polite(ctx: JobContext) -> None:
     effect_of(ctx, "start")
     ctx.sleep(ctx.payload.get("ms", 0) / 1000)
     effect_of(ctx, "end")
+
+
+@handler("walk")
+def walk(ctx: JobContext) -> int:
+    """Go through many rows in pieces, outside of any transaction."""
+    return len(set(Job.objects.order_by("pk").values_list("pk", flat=True).iterator(chunk_size=10)))
 
 
 @handler("poison")

@@ -18,6 +18,7 @@ from jobs.models import Job, JobDependency
 from jobs.new_job import NewJob, Parent
 from jobs.states import JobStatus
 from queues.models import Queue
+from scheduler_project.lib import tracing
 from scheduler_project.lib.errors import Conflict
 from scheduler_project.lib.sql import Row
 from scheduler_project.lib.statements import plain_array, text_array
@@ -69,6 +70,7 @@ def insert(placed: Sequence[Placed]) -> Inserted:
         placed = sorted(placed, key=lambda item: (item.queue.pk, item.job.idempotency_key or ""))
     jobs = [item.job for item in placed]
     _open_gates(placed)
+    trace_id = tracing.current()
     rows = Job.claims.submit(
         ids=plain_array([item.id for item in placed]),
         project_ids=plain_array([item.queue.project_id for item in placed]),
@@ -83,7 +85,7 @@ def insert(placed: Sequence[Placed]) -> Inserted:
         max_attempts=plain_array([job.max_attempts for job in jobs]),
         scheduled_job_ids=plain_array([job.scheduled_job_id for job in jobs]),
         batch_ids=plain_array([job.batch_id for job in jobs]),
-        trace_ids=text_array([job.trace_id for job in jobs]),
+        trace_ids=text_array([job.trace_id or trace_id for job in jobs]),
         are_blocked=plain_array([item.is_blocked for item in placed]),
         have_dependants=plain_array([item.has_dependants for item in placed]),
         concurrency_keys=text_array([job.concurrency_key for job in jobs]),

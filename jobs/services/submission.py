@@ -12,6 +12,7 @@ from jobs.new_job import NewJob
 from jobs.selectors.jobs import get_first_job
 from jobs.states import JobStatus
 from queues.models import Queue
+from scheduler_project.lib import tracing
 from scheduler_project.lib.constraints import refusals
 from scheduler_project.lib.errors import Conflict, FieldError, ValidationFailed
 from scheduler_project.lib.sealed_json import is_same
@@ -65,7 +66,7 @@ def _new(queue: Queue, job: NewJob, submitted: Submitted) -> Receipt:
         run_at=submitted.run_at,
         created_at=submitted.created_at,
         idempotency_key=job.idempotency_key,
-        trace_id=job.trace_id,
+        trace_id=job.trace_id or tracing.current(),  # as placing.py stores it
         attempt=0,
         is_new=True,
     )

@@ -41,7 +41,7 @@ from jobs.handlers.registry import Handler, find_handler
 from jobs.lease import Ending, Lease, LeaseLost, Written
 from jobs.worker.outbox import Outbox
 from jobs.worker.transactional import run_in_transaction
-from scheduler_project.lib import json_gate, logs
+from scheduler_project.lib import json_gate, logs, tracing
 from scheduler_project.lib.dbthreads import has_open_connection
 
 #: Runs an attempt in a process of its own; None when its lease was lost.
@@ -66,7 +66,8 @@ class Executor:
         ctx, found = self._begin(lease)
         ctx.thread_id = threading.get_ident()
         try:
-            verdict: Verdict | Written | None = self._run(ctx, lease, found)
+            with self._span(ctx):
+                verdict: Verdict | Written | None = self._run(ctx, lease, found)
         except BaseException as error:  # noqa: BLE001 - boundary: whatever user code raises is a verdict
             verdict = _judge(error, ctx)
         ctx.leave_thread()
@@ -92,8 +93,9 @@ class Executor:
             if found is None:
                 verdict: Verdict | None = _unknown(lease)
             else:
-                async with asyncio.timeout(ctx.timeout_s):
-                    verdict = _verdict_of(await found.run(ctx), ctx)
+                with self._span(ctx):
+                    async with asyncio.timeout(ctx.timeout_s):
+                        verdict = _verdict_of(await found.run(ctx), ctx)
         except TimeoutError as error:
             verdict = _judge(Stopped("timeout") if ctx.should_stop() == "timeout" else error, ctx)
         except BaseException as error:  # noqa: BLE001 - boundary: whatever user code raises is a verdict
@@ -148,6 +150,17 @@ class Executor:
         ending = Ending.of(lease, verdict.verdict if isinstance(verdict, Written) else verdict, self.worker_id, ran_ms)
         self._done(lease, ending._replace(written=written))
         return True
+
+    def _span(self, ctx: JobContext) -> contextlib.AbstractContextManager[Any]:
+        """What tracing sees of the attempt. A child opens none: its worker has."""
+        if not settings.TRACING or self._run_isolated is None:
+            return contextlib.nullcontext()
+        facts: dict[str, str | int] = {
+            "punctual.job.id": ctx.job_id,
+            "punctual.queue.id": ctx.queue_id,
+            "punctual.job.attempt": ctx.attempt,
+        }
+        return tracing.attempt(ctx.trace_id, ctx.job_type, facts)
 
     def _leave_connection(self) -> None:
         """Behind each handler that used the database: what it left of the connection is looked at."""

@@ -44,11 +44,9 @@ def settings_from_url(url: str) -> dict[str, Any]:
 
 def direct_parameters() -> dict[str, Any]:
     """psycopg.connect arguments for a session of our own, past any pooler: LISTEN, leadership, heartbeats."""
-    # The name is read from the open configuration, not from the settings: tests run in a database of another name.
     direct = settings.DATABASE_DIRECT
-    renamed = connection.settings_dict["NAME"] if direct["NAME"] == settings.DATABASE["NAME"] else direct["NAME"]
     named = {
-        "dbname": renamed,
+        "dbname": _direct_name(),
         "user": direct.get("USER"),
         "password": direct.get("PASSWORD"),
         "host": direct.get("HOST"),
@@ -68,14 +66,31 @@ async def connect_direct_async(name: str) -> psycopg.AsyncConnection[Any]:
     return await psycopg.AsyncConnection.connect(**direct_parameters(), autocommit=True, application_name=name)
 
 
-def use_direct_session(name: str) -> None:
-    """Make this process's Django connection a direct one that outlives every tick (leader, migrations)."""
-    direct = settings.DATABASE_DIRECT
+def use_direct_session(name: str, *, lock_timeout_ms: int | None = 2_000) -> None:
+    """Make this process's Django connection a direct one that outlives every tick (leader, migrations).
+
+    Args:
+        name: shown in pg_stat_activity.
+        lock_timeout_ms: whoever holds a row or a table for long must not hold up everything that this session does;
+            None leaves it to the server's settings.
+    """
+    direct, name_of_database = settings.DATABASE_DIRECT, _direct_name()
+    connection.close()
     options = {**direct.get("OPTIONS", {}), **KEEPALIVE, "connect_timeout": 5, "application_name": name}
-    # Whoever holds a row or a table for long must not hold up everything that this session does.
-    options["options"] = " ".join(filter(None, [options.get("options"), SERVER_KEEPALIVE, "-c lock_timeout=2000"]))
+    limit = "" if lock_timeout_ms is None else f"-c lock_timeout={lock_timeout_ms}"
+    options["options"] = " ".join(filter(None, [options.get("options"), SERVER_KEEPALIVE, limit]))
     options["server_side_binding"] = False
     for key in ("USER", "PASSWORD", "HOST", "PORT"):
         connection.settings_dict[key] = direct.get(key, "")
+    connection.settings_dict["NAME"] = name_of_database
     connection.settings_dict["OPTIONS"] = options
     connection.settings_dict["CONN_MAX_AGE"] = None
+
+
+def _direct_name() -> str:
+    """The database's name for direct sessions: a pooler may know it by another one.
+
+    It is read from the open configuration, not from the settings: tests run in a database of another name.
+    """
+    direct: str = settings.DATABASE_DIRECT["NAME"]
+    return connection.settings_dict["NAME"] if direct == settings.DATABASE["NAME"] else direct
