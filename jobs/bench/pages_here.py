@@ -87,7 +87,7 @@ def _paths(queue: Queue) -> dict[str, str]:
 def _cost(client: Client, path: str) -> dict[str, float]:
     statements = 0
 
-    def count(execute: Callable[..., Any], statement: Any, params: Any, many: bool, context: Any) -> Any:
+    def _count(execute: Callable[..., Any], statement: Any, params: Any, many: bool, context: Any) -> Any:
         nonlocal statements
         statements += 1
         return execute(statement, params, many, context)
@@ -101,7 +101,7 @@ def _cost(client: Client, path: str) -> dict[str, float]:
 
     for _ in range(WARM_UP):
         opened()
-    with connection.execute_wrapper(count):
+    with connection.execute_wrapper(_count):
         opened()
     times = [opened() for _ in range(ROUNDS)]
     return {"p50": statistics.median(times), "p95": statistics.quantiles(times, n=20)[-1], "queries": statements}
