@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 IS_FULL = os.environ.get("FULL") == "1"
+#: For what takes long and shows again what a shorter test or a proof shows.
+long = pytest.mark.skipif(not IS_FULL, reason="takes long; FULL=1 runs it")
 
 
 def size(name: str, *, suite: float, full: float) -> int:

@@ -25,10 +25,12 @@ create unlogged table if not exists test_effects (
 
 
 def effect_of(ctx: JobContext, kind: str) -> None:
+    now = time.time()  # when it was done, not when a busy machine came to write it down
     with connection.cursor() as cursor:
         cursor.execute(
-            "insert into test_effects (job_id, attempt, fencing_number, kind, pid) values (%s, %s, %s, %s, %s)",
-            [ctx.job_id, ctx.attempt, ctx.fencing_number, kind, os.getpid()],
+            "insert into test_effects (job_id, attempt, fencing_number, kind, pid, at)"
+            " values (%s, %s, %s, %s, %s, to_timestamp(%s))",
+            [ctx.job_id, ctx.attempt, ctx.fencing_number, kind, os.getpid(), now],
         )
 
 

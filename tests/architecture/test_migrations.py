@@ -9,6 +9,8 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
+from tests.sizes import long
+
 SHAPE = """
 select 'column ' || table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable || ' '
        || coalesce(column_default, '')
@@ -57,6 +59,7 @@ def shape() -> list[str]:
         return [row[0] for row in cursor.fetchall()]
 
 
+@long
 def test_migrations_go_back_to_nothing_and_forth_to_the_same_schema(scratch: None) -> None:
     migrate()
     first = shape()

@@ -6,6 +6,7 @@ import pytest
 
 from tests.browser.conftest import check_accessible, shoot
 from tests.factories import make_job, path_of
+from tests.sizes import long
 
 pytestmark = pytest.mark.process
 SIZES = [(1440, "light"), (1440, "dark"), (820, "light"), (390, "dark")]
@@ -15,6 +16,7 @@ def _home(queue):
     return "/p/" + path_of(queue).rpartition("/")[0] + "/"
 
 
+@long
 def test_pages_fit_and_are_accessible_at_every_size(committed_queue, organization_owner, page_as):
     home = _home(committed_queue)
     make_job(committed_queue)

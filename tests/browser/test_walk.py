@@ -13,11 +13,18 @@ from tests.browser.conftest import check_accessible, shoot
 from tests.browser.furnished import FOR_ADMINS, FOR_MEMBERS, furnish
 from tests.factories import job_in, path_of
 from tests.personas import make_member
+from tests.sizes import IS_FULL
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 SIDES = tuple((width, scheme) for width in (1440, 820, 390) for scheme in ("light", "dark"))
 CHECKED = ((1440, "light"), (390, "dark"))
+
+
+def sides_of(role):
+    if role != Role.OWNER:
+        return SIDES[:1]
+    return SIDES if IS_FULL else CHECKED
 
 
 @pytest.fixture
@@ -37,7 +44,7 @@ def test_every_page_fits_and_is_accessible(committed_queue, organization_owner, 
         page.goto(home + path)
         seen |= {link.get_attribute("href") for link in page.locator(".side a").all()}
         # What the owner sees holds all that others see: looked at from all sides, of the others' each page once.
-        for width, scheme in SIDES if role == Role.OWNER else SIDES[:1]:
+        for width, scheme in sides_of(role):
             page.set_viewport_size({"width": width, "height": 900})
             page.emulate_media(color_scheme=scheme)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, width)

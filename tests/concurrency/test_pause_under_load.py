@@ -16,12 +16,13 @@ from queues.models import Queue
 from queues.services import pause_queue, resume_queue
 from scheduler_project.lib.ids import uuid7
 from tests.factories import claim_from, make_jobs
+from tests.sizes import size
 from tests.threads import start_together
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-CLAIMERS, PAUSES = 6, 25
+CLAIMERS, PAUSES = 6, size("CLAIM_PAUSES", suite=10, full=25)
 
 
 def claim_and_give_back(queue: Queue, is_over: Callable[[], bool], note: Callable[[], None]) -> None:

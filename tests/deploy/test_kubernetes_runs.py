@@ -18,6 +18,7 @@ from tests.deploy.test_compose import written_env
 from tests.factories import make_jobs, path_of
 from tests.personas import make_key
 from tests.processes import Process, database_url
+from tests.sizes import long
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -47,6 +48,7 @@ def value_at(location: str, text: str) -> int:
     return value
 
 
+@long
 @pytest.mark.timeout(300)
 def test_commands_run_probes_answer_the_scaler_counts_and_all_stop_in_time(committed_queue, unused_port):
     ports = {"web": unused_port, "worker": unused_port + 1, "scheduler": unused_port + 2, "migrate": 0}

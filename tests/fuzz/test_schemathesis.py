@@ -21,7 +21,7 @@ from tests.factories import job_in, make_jobs
 from tests.personas import make_key, make_member
 from tests.servers import web_server
 
-SECONDS = int(os.environ.get("FUZZ_SECONDS", "15"))
+SECONDS = int(os.environ.get("FUZZ_SECONDS", "6"))
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 #: In the suite each run is the same; a long one is a new one each time.
 IS_LONG = "FUZZ_SECONDS" in os.environ

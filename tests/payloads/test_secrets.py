@@ -255,7 +255,7 @@ def test_callbacks_of_batches_are_sealed(queue, seen, as_owner):
 
 def test_the_archive_keeps_it_sealed(queue, monkeypatch):
     past = timedelta(days=100) // timedelta(milliseconds=1) << 80
-    monkeypatch.setattr("jobs.lifecycle.submit.uuid7", lambda: UUID(int=uuid7().int - past))
+    monkeypatch.setattr("jobs.lifecycle.submit.uuid7s", lambda n: [UUID(int=uuid7().int - past) for _ in range(n)])
     submit(queue)
     drain(queue)
     long_ago = Now() - timedelta(days=50)

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 
 from tests.processes import Process
+from tests.sizes import long
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -20,7 +21,7 @@ def scratch_databases() -> set[str]:
     return {row[0] for row in rows}
 
 
-@pytest.mark.parametrize("measure", ["enqueue", "drain", "batch", "live"])
+@pytest.mark.parametrize("measure", ["enqueue", *[pytest.param(m, marks=long) for m in ("drain", "batch", "live")]])
 @pytest.mark.timeout(240)
 def test_benchmark_answers_with_figures_and_drops_its_database(transactional_db: None, measure: str) -> None:
     before = scratch_databases()

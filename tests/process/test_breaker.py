@@ -15,7 +15,7 @@ from jobs.models import CircuitBreaker, Job, JobExecution
 from queues.models import Queue
 from tests.factories import make_jobs
 from tests.processes import scheduler, worker
-from tests.sizes import seconds, size
+from tests.sizes import long, seconds, size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -111,6 +111,7 @@ def test_while_the_target_is_down_it_is_hardly_called_and_no_attempt_is_used(
     assert len(target.calls) == JOBS + failed
 
 
+@long
 def test_half_open_means_one_request_over_all_workers(committed_queue: Queue, target: Target) -> None:
     target.is_up = False
     submit(committed_queue, target, 500)

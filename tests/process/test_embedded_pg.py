@@ -17,6 +17,7 @@ import pytest
 
 from scheduler_project.lib.embedded.postmaster import find_postmaster
 from scheduler_project.lib.embedded_pg import THROWAWAY, EmbeddedPostgres, EmbeddedPostgresError, main
+from tests.sizes import long
 
 pytestmark = pytest.mark.process
 
@@ -119,6 +120,7 @@ def test_a_killed_server_is_revived_with_its_data(make_server):
     assert ask(server, "select count(*) from orders") == 1
 
 
+@long
 def test_four_processes_reviving_at_once_share_one_server(make_server, home):
     server = make_server().ensure()
     killed = pid_of(server)
@@ -186,6 +188,7 @@ def test_a_first_start_that_was_interrupted_leaves_nothing_in_the_way(make_serve
     assert ask(server, "select 1") == 1
 
 
+@long
 def test_a_data_folder_copied_with_its_lock_file_serves_beside_the_original(make_server):
     original = make_server().ensure()
     data = next(original.home.glob("data-??"))

@@ -15,13 +15,13 @@ from jobs.models import Job
 from queues.models import Queue
 from tests.factories import make_job, make_jobs, reload, status_of
 from tests.processes import ROOT, Process, scheduler, worker
-from tests.sizes import size
+from tests.sizes import long, size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
 LEASE_S = 2
 CREW = 3
-JOBS, LOOSE = size("ONCE_JOBS", suite=150, full=500), size("LOOSE_JOBS", suite=100, full=200)
+JOBS, LOOSE = size("ONCE_JOBS", suite=150, full=500), size("LOOSE_JOBS", suite=200, full=200)
 
 
 def effects_of(job_type: str) -> list[int]:
@@ -90,6 +90,7 @@ def test_each_job_has_its_effect_once(committed_queue: Queue) -> None:
     assert effects_of("booking") == [1] * JOBS
 
 
+@long
 def test_the_example_of_the_documentation_does_what_it_says(committed_queue: Queue) -> None:
     with Process(program=(str(ROOT / "docs" / "examples" / "exactly_once.py"),)) as example:
         assert example.wait(180) == 0, example.output()

@@ -14,6 +14,7 @@ from queues.models import Queue
 from tests.factories import make_jobs
 from tests.process.test_storm import storm
 from tests.processes import scheduler, worker
+from tests.sizes import long
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -37,6 +38,7 @@ def overlaps() -> dict[str, int]:
     return most
 
 
+@long
 def test_no_key_ever_has_more_in_flight_than_its_queue_allows(committed_queue: Queue) -> None:
     Queue.objects.filter(pk=committed_queue.pk).update(max_concurrency_per_key=LIMIT, visibility_timeout_secs=3)
     for key in range(KEYS):

@@ -14,7 +14,7 @@ from queues.models import Queue
 from queues.services import resume_queue
 from tests.factories import make_job, make_jobs, make_queue
 from tests.processes import scheduler, worker
-from tests.sizes import size
+from tests.sizes import long, size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -78,7 +78,7 @@ def test_high_queue_is_served_first_and_the_low_one_does_not_starve(committed_qu
 PAUSES, PAUSE_WORKERS = size("PAUSES", suite=8, full=50), size("PAUSE_WORKERS", suite=3, full=8)
 
 
-@pytest.mark.parametrize("ms", [0, 5, 120])
+@pytest.mark.parametrize("ms", [0, pytest.param(5, marks=long), pytest.param(120, marks=long)])
 def test_no_job_begins_after_the_pause_was_answered(committed_queue: Queue, ms: int) -> None:
     """Short jobs are claimed ahead of free seats, and those of a moment ago may still be on their way to the worker."""
     make_jobs(committed_queue, 30_000, "effect", payload={"ms": ms})

@@ -12,6 +12,7 @@ from jobs.models import WHOLE_PROJECT, JobExecution, JobStat, JobStatDelta
 from tests.factories import make_job, make_jobs, path_of
 from tests.processes import Process
 from tests.servers import web_server
+from tests.sizes import long
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -87,6 +88,7 @@ def test_web_worker_and_scheduler_say_what_was_done(committed_queue, unused_port
     assert not any(name == "jobs_completed_total" for name, _ in [*of_worker, *of_scheduler])
 
 
+@long
 def test_killed_workers_and_schedulers_neither_double_nor_lose_a_count(committed_queue):
     make_jobs(committed_queue, 300, job_type="sleep_5")
     with Process("runscheduler") as scheduler, Process("runworker") as worker:

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.processes import ROOT, database_url
+from tests.sizes import long
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
@@ -40,6 +41,7 @@ def test_drained(punctual_queue, drain, time_passes, assert_submitted):
 """
 
 
+@long
 def test_a_project_of_its_own_uses_the_fixtures(tmp_path):
     for name, text in {"conftest.py": CONFTEST, "handlers_of_mine.py": HANDLERS, "test_mine.py": TESTS}.items():
         (tmp_path / name).write_text(text)

@@ -22,6 +22,7 @@ from tests.factories import make_job, make_jobs
 from tests.pooler import MISSING, PROGRAM, Pooler, running_pooler
 from tests.processes import Process, database_url, scheduler, worker
 from tests.servers import web_server
+from tests.sizes import long
 from tests.waiting import wait_until
 
 pytestmark = [
@@ -119,6 +120,7 @@ def test_worker_scheduler_and_web_work_through_it_and_fail_over_behind_it(
     assert count("running") + count("claimed") == 0
 
 
+@long
 def test_a_killed_workers_jobs_are_run_by_another_once_their_leases_are_over(
     pooler: Pooler, committed_queue: Queue
 ) -> None:
@@ -142,6 +144,7 @@ def test_hints_arrive_past_it(pooler: Pooler, committed_queue: Queue) -> None:
         wait_until(Job.objects.filter(pk=job.pk, status="completed").exists, 10, what="a job that was hinted at")
 
 
+@long
 def test_without_a_direct_address_a_worker_polls(pooler: Pooler, committed_queue: Queue) -> None:
     """LISTEN is off, and the pulse goes through the pooler too."""
     Queue.objects.filter(pk=committed_queue.pk).update(visibility_timeout_secs=3)

@@ -22,6 +22,7 @@ from jobs.prove.registry import PROOFS
 from jobs.prove.runner import prove
 from scheduler_project.lib.scratch import Scratch, scratch_database
 from tests.processes import Process, is_alive
+from tests.sizes import IS_FULL, long
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
@@ -48,7 +49,7 @@ SMALL = {
     "tenancy": {"strangers": 2},
     "rot": {"history": 5_000, "future": 1_000},
 }
-ASKED = os.environ.get("PROVE", "claim,cron,misfire,batch,egress")
+ASKED = os.environ.get("PROVE", "claim,cron,misfire,batch,egress" if IS_FULL else "claim,misfire,batch")
 CHOSEN = [name for name in PROOFS if ASKED == "all" or name in ASKED.split(",")]
 GUARDS = [(name, guard) for name in CHOSEN for guard in PROOFS[name].breaks]
 
@@ -100,6 +101,7 @@ def children_of(pid: int) -> set[int]:
     return {child.pid for child in psutil.Process(pid).children(recursive=True)}
 
 
+@long
 def test_the_command_says_what_it_found_and_keeps_it(transactional_db: None) -> None:
     with Process("prove", "cron", "--quick", "--set", "windows=5", "--json") as command:
         assert command.wait(200) == 0, command.output()
@@ -114,6 +116,7 @@ def test_the_command_says_what_it_found_and_keeps_it(transactional_db: None) -> 
     assert [figure["name"] for figure in kept.figures] == [figure["name"] for figure in proof["figures"]]
 
 
+@long
 def test_a_missed_bar_is_exit_code_1_and_a_broken_run_is_not_kept(transactional_db: None) -> None:
     with Process("prove", "cron", "--quick", "--set", "windows=60", "--break", "clock_changes") as command:
         assert command.wait(200) == 1, command.output()
@@ -121,7 +124,7 @@ def test_a_missed_bar_is_exit_code_1_and_a_broken_run_is_not_kept(transactional_
     assert not ProofResult.objects.exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=long), signal.SIGTERM])
 def test_interrupted_it_leaves_nothing_behind(transactional_db: None, number: signal.Signals) -> None:
     before = scratch_databases()
     with Process("prove", "crash", "--quick") as command:

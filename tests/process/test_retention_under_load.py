@@ -50,7 +50,7 @@ def test_old_jobs_are_archived_while_others_flow_and_the_run_stops_on_term(
 ) -> None:
     past = timedelta(days=40) // timedelta(milliseconds=1) << 80
     with monkeypatch.context() as patch:
-        patch.setattr("jobs.lifecycle.submit.uuid7", lambda: UUID(int=uuid7().int - past))
+        patch.setattr("jobs.lifecycle.submit.uuid7s", lambda n: [UUID(int=uuid7().int - past) for _ in range(n)])
         make_jobs(committed_queue, ENDED)
     with connection.cursor() as cursor:
         cursor.execute(

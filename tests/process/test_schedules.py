@@ -21,7 +21,7 @@ from scheduler_project.lib.sql import database_now
 from tests.factories import make_queue
 from tests.process.test_storm import storm
 from tests.processes import scheduler, worker
-from tests.sizes import size
+from tests.sizes import long, size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -136,6 +136,7 @@ def random_graph(rng: random.Random, queue: Queue) -> tuple[list[Node], dict[str
     return nodes, expected
 
 
+@long
 @pytest.mark.timeout(600)
 def test_random_graphs_end_as_a_simple_model_says_while_workers_are_killed(committed_queue: Queue) -> None:
     Queue.objects.update(visibility_timeout_secs=3)

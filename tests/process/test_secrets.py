@@ -140,6 +140,7 @@ def test_no_secret_leaves_its_place(
         errors = [str(Job.objects.get(pk=pk).error_message) for pk in (failing, old)]
         assert "connection_lost" in errors[0]
         assert "must not hold a user or password" in errors[1]
+        wait_until(lambda: leader.events("scheduler_started"), timeout_s=60)
         texts = [("refusal", refusal)]
         texts += [("metrics", Caller(f"http://127.0.0.1:{unused_port + n}")("GET", "metrics")[1]) for n in range(3)]
         web.send(signal.SIGTERM)

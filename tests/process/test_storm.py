@@ -15,7 +15,7 @@ from jobs.models import Job
 from queues.models import Queue
 from tests.factories import make_jobs
 from tests.processes import Process, scheduler, worker
-from tests.sizes import size
+from tests.sizes import long, size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -93,6 +93,7 @@ def test_all_jobs_complete_once_while_workers_are_killed(committed_queue: Queue)
     assert count("select count(*) from job_executions where started_at < claimed_at or finished_at < started_at") == 0
 
 
+@long
 @pytest.mark.timeout(300)
 def test_starts_equal_recorded_attempts_and_attempts_of_a_job_hardly_overlap(committed_queue: Queue) -> None:
     Queue.objects.update(visibility_timeout_secs=3)
@@ -122,6 +123,7 @@ def test_starts_equal_recorded_attempts_and_attempts_of_a_job_hardly_overlap(com
     assert overlaps == 0
 
 
+@long
 @pytest.mark.timeout(300)
 def test_limit_of_seven_is_never_exceeded_while_workers_are_killed(committed_queue: Queue) -> None:
     Queue.objects.filter(pk=committed_queue.pk).update(max_concurrency=7, visibility_timeout_secs=3)

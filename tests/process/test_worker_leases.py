@@ -11,6 +11,7 @@ from jobs.models import Job, JobExecution
 from queues.models import Queue
 from tests.factories import make_job
 from tests.processes import Process, scheduler, worker
+from tests.sizes import long
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -85,6 +86,7 @@ def test_job_that_kills_its_worker_is_buried_after_its_attempts(committed_queue:
     assert letter.failure_reason == "worker lost"
 
 
+@long
 def test_job_that_holds_the_interpreter_keeps_its_lease(committed_queue: Queue) -> None:
     Queue.objects.update(visibility_timeout_secs=3)
     # Each step doubles the time; 28 is about six seconds on a slow machine, twice the lease.
@@ -97,7 +99,7 @@ def test_job_that_holds_the_interpreter_keeps_its_lease(committed_queue: Queue) 
     assert [effects(hog, "start"), effects(busy, "start")] == [1, 1]
 
 
-@pytest.mark.parametrize("max_attempts", [3, 10])
+@pytest.mark.parametrize("max_attempts", [3, pytest.param(10, marks=long)])
 def test_poison_is_quarantined_after_three_starts_and_takes_nobody_along(
     committed_queue: Queue, max_attempts: int
 ) -> None:

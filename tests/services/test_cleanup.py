@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 def old_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs of these tests have the ids of a hundred days ago: retention looks no further than the ids of its day."""
     past = timedelta(days=100) // timedelta(milliseconds=1) << 80
-    monkeypatch.setattr("jobs.lifecycle.submit.uuid7", lambda: UUID(int=uuid7().int - past))
+    monkeypatch.setattr("jobs.lifecycle.submit.uuid7s", lambda n: [UUID(int=uuid7().int - past) for _ in range(n)])
 
 
 def ended(queue: Queue, count: int, days: int) -> None:
