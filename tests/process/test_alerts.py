@@ -23,6 +23,7 @@ from scheduler_project.lib.egress import Policy, Rules
 from tests.factories import make_job
 from tests.processes import scheduler, worker
 from tests.services.test_alerting import pass_minutes
+from tests.sizes import long
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -109,6 +110,7 @@ def test_events_arrive_signed_and_an_alert_is_told_once_in_each_direction(commit
     assert Alert.objects.get(rule_id=rule.pk).state == "resolved"
 
 
+@long
 def test_a_worker_reports_that_nobody_leads_and_the_next_leader_that_it_is_over(committed_queue: Queue) -> None:
     project = committed_queue.project
     with receiver() as server:

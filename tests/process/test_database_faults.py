@@ -23,6 +23,7 @@ from queues.models import Queue
 from scheduler_project.lib.embedded_pg import DURABLE, EmbeddedPostgres
 from tests.factories import make_job, make_jobs
 from tests.processes import Process, scheduler, worker
+from tests.sizes import long
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -227,6 +228,7 @@ def test_web_answers_503_during_an_outage_and_recovers(cluster: EmbeddedPostgres
         wait_until(lambda: answer() == 200, timeout_s=10)
 
 
+@long
 @needs_own_cluster
 def test_results_are_kept_while_the_database_is_read_only(cluster: EmbeddedPostgres) -> None:
     url = cluster.url("punctual")

@@ -11,10 +11,14 @@ from jobs.models import Job, JobExecution
 from queues.models import Queue
 from tests.factories import make_job, make_jobs, reload, status_of
 from tests.processes import worker
+from tests.sizes import long
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
-KINDS = pytest.mark.parametrize("job_type", ["blocked", "stubborn", "stubborn.async", "sleep_60000"])
+KINDS = pytest.mark.parametrize(
+    "job_type",
+    [pytest.param("blocked", marks=long), "stubborn", "stubborn.async", pytest.param("sleep_60000", marks=long)],
+)
 
 
 @KINDS

@@ -151,5 +151,6 @@ def test_a_submission_with_a_key_costs_three_statements_with_limits_on(queue, se
             _submit(api, queue)
 
     assert len(first) == 4  # it takes tokens for many
-    assert len(following) == 300
-    assert sum("take_tokens" in query["sql"] for query in following) == 0
+    # What it took is good for a while, and the key's last use is noted now and then: a slow machine sees one of them.
+    assert 300 <= len(following) <= 303
+    assert sum("take_tokens" in query["sql"] for query in following) <= len(following) - 300

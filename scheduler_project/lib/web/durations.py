@@ -6,10 +6,12 @@ import re
 
 
 def duration(seconds: float | None) -> str:
-    """850 ms, 12.4 s, 3 m 12 s, 2 h 05 m, 4 d 3 h; never negative."""
+    """0.5 ms, 850 ms, 12.4 s, 3 m 12 s, 2 h 05 m, 4 d 3 h; never negative."""
     if seconds is None:
         return "\u2013"
     s = max(0.0, float(seconds))
+    if s < 0.01:
+        return f"{s * 1000:.1f} ms".replace(".0", "")
     if s < 1:
         return f"{s * 1000:.0f} ms"
     if s < 60:
