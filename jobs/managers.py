@@ -60,6 +60,10 @@ class JobQuerySet(models.QuerySet["Job"]):
             return [UUID(row[0]) for row in run(sql.PAGE_OF_QUEUED, {**params, "few": FEW_QUEUED})]
         return [UUID(row[0]) for row in run(sql.PAGE_OF_JOBS, params)]
 
+    def queues_now(self, project_ids: Sequence[UUID] | None) -> list[Row]:
+        """How the queues of these projects (None: of all) were when the leader counted them last."""
+        return run(sql.QUEUES_NOW, {"project_ids": None if project_ids is None else plain_array(project_ids)})
+
     def page_of_type(self, **params: object) -> list[tuple[UUID, bool]]:
         """Ids of the newest jobs of one type, and where to look on."""
         return [(UUID(id_), is_match) for id_, is_match in run(sql.PAGE_OF_TYPE, params)]

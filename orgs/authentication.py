@@ -7,21 +7,24 @@ from typing import cast
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import BooleanField, Case, Q, Value, When
 from django.db.models.functions import Now
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from accounts.models import User
+from orgs import sql
 from orgs.access import Actor, Machine, Person
 from orgs.keys import DEMO, hash_key, is_well_formed
 from orgs.models import ApiKey
 from scheduler_project.lib.errors import Forbidden
+from scheduler_project.lib.sql import run
 
 _SCHEME = "api-key"
 #: ``last_used_at`` is written at most this often, so that using a key does not mean writing its row.
 _USE_NOTED_EVERY = timedelta(minutes=1)
+#: As find_key.sql returns them; the hash stays where it is.
+_FIELDS = ("id", "project_id", "name", "prefix", "scope", "created_by_id", "created_at", "expires_at")
 
 
 class KeyHolder:
@@ -80,10 +83,11 @@ def _find(key: str) -> ApiKey | None:
     """The key's row, if it may be used now. One query; nothing is cached, so revoking works at once everywhere."""
     if not is_well_formed(key) or (settings.IS_PRODUCTION and key.startswith(DEMO)):
         return None
-    usable = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), key_hash=hash_key(key))
-    usable = usable.filter(revoked_at=None, project__deleted_at=None)
-    noted = When(last_used_at__gt=Now() - _USE_NOTED_EVERY, then=Value(True))
-    found = usable.annotate(is_use_noted=Case(noted, default=False, output_field=BooleanField())).first()
-    if found is not None and not found.is_use_noted:
+    rows = run(sql.FIND_KEY, {"key_hash": hash_key(key), "noted_s": _USE_NOTED_EVERY.total_seconds()})
+    if not rows:
+        return None
+    [(*fields, is_use_noted)] = rows
+    found: ApiKey = ApiKey.from_db(None, _FIELDS, fields)
+    if not is_use_noted:
         ApiKey.objects.filter(pk=found.pk).update(last_used_at=Now())
     return found

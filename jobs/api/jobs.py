@@ -35,11 +35,15 @@ from queues.models import Queue
 from queues.selectors import get_queue, get_queue_by_path
 from scheduler_project.lib.rest.describe import describe, page_of
 from scheduler_project.lib.rest.parking import look_until
+from scheduler_project.lib.rest.rows import row_of
 from scheduler_project.lib.rest.views import ApiView, read_body, read_page, read_query
 from scheduler_project.lib.sql import past_deadlocks
 
 KEY_HEADER = "Idempotency-Key"
 CANCELLED_THROUGH_API = "Cancelled through the API."
+
+
+_show = row_of(JobOutput())
 
 
 class JobsView(ApiView):
@@ -72,7 +76,7 @@ class JobsView(ApiView):
             created_to=query.get("created_to"),
         )
         page = page_of_jobs(wanted, cursor=window.after[0] if window.after else None, rows=window.rows)
-        return Response(window.page(page.jobs, JobOutput().to_representation, resume=page.resume_below))
+        return Response(window.page(page.jobs, _show, resume=page.resume_below))
 
 
 class JobView(ApiView):

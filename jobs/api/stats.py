@@ -14,6 +14,7 @@ from orgs.authentication import actor_of
 from scheduler_project.lib.errors import NotFound
 from scheduler_project.lib.rest.describe import describe
 from scheduler_project.lib.rest.fields import Input
+from scheduler_project.lib.rest.rows import row_of
 from scheduler_project.lib.rest.views import ApiView, read_query
 
 
@@ -49,6 +50,9 @@ class QueueStatsOutput(serializers.Serializer[Any]):
     queues = QueueNowOutput(many=True)
 
 
+_show = row_of(QueueNowOutput())
+
+
 class QueueStatsView(ApiView):
     @describe({200: QueueStatsOutput}, query=QueueStatsQuery)
     def get(self, request: Request) -> Response:
@@ -57,4 +61,4 @@ class QueueStatsView(ApiView):
         if wanted is not None and wanted not in seen:
             raise NotFound("There is no such project.")
         queues = queues_now(seen if wanted is None else [wanted])
-        return Response(QueueStatsOutput({"queues": queues}).data)
+        return Response({"queues": [_show(queue) for queue in queues]})

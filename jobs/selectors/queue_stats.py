@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Max, Sum
+from django.db.models import Max
 
-from jobs.models import WHOLE_PROJECT, JobStat, QueueStat
+from jobs.models import WHOLE_PROJECT, Job, JobStat, QueueStat
 from queues.models import Queue
 from scheduler_project.lib.sql import database_now
-
-#: Rates are taken over this and the last whole minute.
-_MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,37 +45,8 @@ class QueueNow:
 
 
 def queues_now(project_ids: Sequence[UUID] | None) -> list[QueueNow]:
-    """The live queues of these projects (None: of all), by path. Three queries on small tables, however many jobs."""
-    found = Queue.objects.filter(deleted_at=None, project__deleted_at=None)
-    stats, rates = QueueStat.objects.all(), JobStat.objects.filter(grain="minute")
-    if project_ids is not None:
-        found = found.filter(project_id__in=project_ids)
-        stats, rates = stats.filter(project_id__in=project_ids), rates.filter(project_id__in=project_ids)
-    now = database_now()
-    since = now.replace(second=0, microsecond=0) - _MINUTE
-    rows = rates.filter(at__gte=since).values("queue_id").annotate(n=Sum("created"), done=Sum("completed"))
-    done = {row["queue_id"]: (row["n"], row["done"]) for row in rows.order_by()}
-    counted = {stat.queue_id: stat for stat in stats}
-    names = found.values_list(
-        "id", "project_id", "name", "project__slug", "project__organization__slug", "is_paused", "max_concurrency"
-    )
-    span_s = (now - since).total_seconds()
-    queues = [_queue(row, counted.get(row[0]), done.get(row[0], (0, 0)), now, span_s) for row in names]
-    return sorted(queues, key=lambda queue: queue.path)
-
-
-def _queue(row: Sequence[Any], stat: QueueStat | None, done: tuple[int, int], now: datetime, span_s: float) -> QueueNow:
-    id_, project_id, name, project, organization, is_paused, limit = row
-    fixed = (id_, project_id, name, f"{organization}/{project}/{name}", is_paused, limit)
-    arrivals, completions = (round(count / span_s, 3) for count in done)
-    if stat is None:
-        return QueueNow(*fixed, arrivals_per_s=arrivals, completions_per_s=completions)
-    oldest = stat.oldest_run_at
-    return QueueNow(
-        *fixed, stat.ready, stat.scheduled, stat.claimed, stat.running, stat.dead_letters, stat.is_capped,
-        None if oldest is None else round(max(0.0, (now - oldest).total_seconds()), 3),
-        arrivals, completions, stat.as_of,
-    )  # fmt: skip
+    """The live queues of these projects (None: of all), by path. One statement on small tables, however many jobs."""
+    return [QueueNow(*row) for row in Job.objects.queues_now(project_ids)]
 
 
 def counted_age_s() -> float | None:

@@ -1,4 +1,4 @@
-"""The statements of the orgs wing, loaded once. Only ``orgs.token_bucket`` may import this room."""
+"""The statements of the orgs wing, loaded once. Only their keepers may import this room (pyproject.toml, "vault")."""
 
 from pathlib import Path
 
@@ -6,4 +6,5 @@ from scheduler_project.lib.statements import load
 
 _HERE = Path(__file__).parent
 
+FIND_KEY = load(_HERE, "find_key")
 TAKE_TOKENS = load(_HERE, "take_tokens")
