@@ -119,11 +119,11 @@ def test_half_open_means_one_request_over_all_workers(committed_queue: Queue, ta
         wait_until(lambda: (found := breaker()) is not None and found.state == "open", timeout_s=90)
         wait_until(lambda: not Job.objects.filter(status__in=["claimed", "running"]).exists(), timeout_s=60)
         before, target.most, target.slow_s = len(target.calls), 0, 1.0
-        wait_until(lambda: len(target.calls) > before + 1, timeout_s=60)
+        wait_until(lambda: len(target.calls) > before + 1, timeout_s=30 + 3 * COOL_S)
 
         assert target.most == 1  # of two probes in a row, each alone
         target.is_up, target.slow_s = True, 0.0
-        wait_until(lambda: Job.objects.filter(status="completed").count() == 500, timeout_s=60)
+        wait_until(lambda: Job.objects.filter(status="completed").count() == 500, timeout_s=60 + 2 * COOL_S)
     found = breaker()
     assert found is not None
     assert (found.state, found.allowance) == ("closed", None)
