@@ -127,7 +127,8 @@ def get_organization(actor: Person, organization_id: UUID, *, needs: Role) -> Or
 
 
 def project_ids(actor: Actor) -> list[UUID]:
-    """The projects the actor sees; none of them is deleted."""
-    if isinstance(actor, Machine):  # a key of a deleted project opens nothing
+    """The projects the actor sees; none of them is deleted. Raises Forbidden for a key that only runs jobs."""
+    if isinstance(actor, Machine):  # its project was there when the key was found
+        require(actor.role.value, Role.VIEWER)
         return [actor.project_id]
     return list(visible(Project.objects.all(), actor, "").values_list("pk", flat=True))
