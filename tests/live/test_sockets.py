@@ -189,7 +189,8 @@ def test_a_killed_listener_comes_back_and_asks_all_to_look_again(committed_queue
     key = make_key(committed_queue.project)
     with web_server(unused_port) as url, listening(url, X_API_Key=key) as socket:
         socket.settled()
-        [(pid,)] = sql("select pid from pg_stat_activity where application_name = 'punctual events'")
+        here = "application_name = 'punctual events' and datname = current_database()"
+        [(pid,)] = sql(f"select pid from pg_stat_activity where {here}")
         sql("select pg_terminate_backend(%s)", pid)
         socket.settled()
         job = make_job(committed_queue)
