@@ -13,24 +13,12 @@ from jobs.models.alert import MAX_EMAILS, MAX_FOR_S, MAX_THRESHOLD, MAX_WINDOW_S
 from jobs.models.outgoing import MAX_URL_CHARS
 from jobs.services.alert_rules import MAX_ATTEMPTS, MAX_NAME_CHARS
 from queues.models import Queue
-from scheduler_project.lib.errors import DomainError
+from scheduler_project.lib.web.actions import DomainForm
 
 
-class _Form(forms.Form):
-    #: A field of the service -> the field that sets it.
-    renamed = {"queue_id": "queue"}
+class RuleForm(DomainForm):
+    field_of = {"queue_id": "queue"}
 
-    def refused(self, error: DomainError) -> None:
-        """Put what the service complains of beside its field."""
-        for detail in error.details:
-            name = detail.field.partition("[")[0]
-            name = self.renamed.get(name, name)
-            self.add_error(name if name in self.fields else None, detail.message)
-        if not error.details:
-            self.add_error(None, error.message)
-
-
-class RuleForm(_Form):
     name = forms.CharField(max_length=MAX_NAME_CHARS)
     kind = forms.ChoiceField(choices=AlertRule.Kind.choices, label="Watch")
     scope = forms.ChoiceField(choices=AlertRule.Scope.choices, initial=AlertRule.Scope.PROJECT, label="Of")
@@ -74,7 +62,7 @@ class RuleForm(_Form):
         return found
 
 
-class SubscriptionForm(_Form):
+class SubscriptionForm(DomainForm):
     name = forms.CharField(max_length=MAX_NAME_CHARS)
     url = forms.CharField(max_length=MAX_URL_CHARS, label="URL", widget=forms.URLInput)
     is_active = forms.BooleanField(required=False, initial=True, label="Switched on")

@@ -8,7 +8,6 @@ from uuid import UUID
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.models import Alert, AlertRule
@@ -17,15 +16,13 @@ from jobs.services.alert_rules import create_rule, delete_rule, update_rule
 from jobs.web.alert_forms import RuleForm, seal_of, values_of_rule
 from orgs.audit import deed
 from orgs.models import Role
-from orgs.web.access import MemberRequest, member_view
-from orgs.web.tabs import slugs_of, tabs_of
+from orgs.web.access import MemberRequest, member_view, of_project, path_in
+from orgs.web.tabs import tabs_of
 from queues.models import Queue
-from scheduler_project.lib.errors import DomainError, NotFound
-from scheduler_project.lib.web.confirm import Question, unless_confirmed
-from scheduler_project.lib.web.pages import back_to
+from scheduler_project.lib.web.actions import act, fill
+from scheduler_project.lib.web.confirm import Question
 from scheduler_project.lib.web.paging import page_by_id
 from scheduler_project.lib.web.text import harmless
-from scheduler_project.lib.web.toasts import complain, say
 
 MOST_QUEUES = 200
 _FASTER = "Somebody changed this rule since you opened it. Its values now are shown below."
@@ -56,17 +53,14 @@ def new(request: MemberRequest) -> HttpResponse:
     if request.method != "POST":
         return _show(request, _form(request))
     form = _form(request, request.POST)
-    if form.is_valid():
-        try:
-            with deed(request.actor, "alert_rule.create") as doing:
-                made = create_rule(request.project, by=request.user.pk, **form.settings())
-                doing.on(made)
-        except DomainError as error:
-            form.refused(error)
-        else:
-            say(request, f"Alert rule {harmless(made.name, 80)} is made.")
-            return back_to(_home(request))
-    return _show(request, form, status=422)
+
+    def do() -> str:
+        with deed(request.actor, "alert_rule.create") as doing:
+            made = create_rule(request.project, by=request.user.pk, **form.settings())
+            doing.on(made)
+        return f"Alert rule {harmless(made.name, 80)} is made."
+
+    return fill(request, form, do, then=_home(request)) or _show(request, form, status=422)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -76,9 +70,8 @@ def edit(request: MemberRequest, rule_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return _show(request, _form(request, initial=values_of_rule(rule), is_new=False), rule)
     form = _form(request, request.POST, is_new=False)
-    if not form.is_valid():
-        return _show(request, form, rule, status=422)
-    try:
+
+    def do() -> str | HttpResponse:
         with transaction.atomic():
             current = get_rule(request.actor, rule_id, needs=Role.ADMIN, is_locked=True)
             if request.POST.get("seal") != seal_of(values_of_rule(current)):
@@ -86,11 +79,9 @@ def edit(request: MemberRequest, rule_id: UUID) -> HttpResponse:
                 return _show(request, fresh, current, status=409, problem=_FASTER)
             with deed(request.actor, "alert_rule.update", current):
                 update_rule(current, **form.settings())
-    except DomainError as error:
-        form.refused(error)
-        return _show(request, form, rule, status=422)
-    say(request, f"Alert rule {harmless(form.cleaned_data['name'], 80)} is changed.")
-    return back_to(_home(request))
+        return f"Alert rule {harmless(form.cleaned_data['name'], 80)} is changed."
+
+    return fill(request, form, do, then=_home(request)) or _show(request, form, rule, status=422)
 
 
 @require_POST
@@ -105,16 +96,13 @@ def delete(request: MemberRequest, rule_id: UUID) -> HttpResponse:
         button="Delete the rule",
         back=_home(request),
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
-    try:
+
+    def do() -> str:
         with deed(request.actor, "alert_rule.delete", rule, is_end=True):
             delete_rule(rule)
-    except DomainError as error:
-        complain(request, error.message)
-    else:
-        say(request, f"Alert rule {harmless(rule.name, 80)} is deleted.")
-    return back_to(_home(request))
+        return f"Alert rule {harmless(rule.name, 80)} is deleted."
+
+    return act(request, do, back=_home(request), question=asked)
 
 
 def _state_of(rule: AlertRule, state: str | None) -> tuple[str, str]:
@@ -140,11 +128,8 @@ def _show(
 
 
 def _get(request: MemberRequest, rule_id: UUID) -> AlertRule:
-    found = get_rule(request.actor, rule_id, needs=Role.ADMIN)
-    if found.project_id != request.project.pk:  # of another project of mine: it has no place on this one's pages
-        raise NotFound("There is no such alert rule.")
-    return found
+    return of_project(request, get_rule(request.actor, rule_id, needs=Role.ADMIN), "alert rule")
 
 
 def _home(request: MemberRequest) -> str:
-    return reverse("alert_rules", args=slugs_of(request))
+    return path_in(request, "alert_rules")

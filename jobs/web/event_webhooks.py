@@ -7,7 +7,6 @@ from uuid import UUID
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.models import NOTICES_QUEUE, EventSubscription, EventType
@@ -17,15 +16,14 @@ from jobs.services.subscriptions import create_subscription, delete_subscription
 from jobs.web.alert_forms import SubscriptionForm, seal_of, values_of_subscription
 from orgs.audit import deed
 from orgs.models import Role
-from orgs.web.access import MemberRequest, member_view
-from orgs.web.tabs import slugs_of, tabs_of
+from orgs.web.access import MemberRequest, member_view, of_project, path_in
+from orgs.web.tabs import tabs_of
 from orgs.webhook_secrets import are_calls_signed
 from queues.models import Queue
-from scheduler_project.lib.errors import DomainError, NotFound
-from scheduler_project.lib.web.confirm import Question, unless_confirmed
+from scheduler_project.lib.web.actions import act, fill
+from scheduler_project.lib.web.confirm import Question
 from scheduler_project.lib.web.pages import back_to
 from scheduler_project.lib.web.text import harmless
-from scheduler_project.lib.web.toasts import complain, say
 
 _FASTER = "Somebody changed this webhook since you opened it. Its values now are shown below."
 
@@ -54,17 +52,14 @@ def new(request: MemberRequest) -> HttpResponse:
     if request.method != "POST":
         return _show(request, SubscriptionForm())
     form = SubscriptionForm(request.POST)
-    if form.is_valid():
-        try:
-            with deed(request.actor, "event_subscription.create") as doing:
-                made = create_subscription(request.project, by=request.user.pk, **form.settings())
-                doing.on(made)
-        except DomainError as error:
-            form.refused(error)
-        else:
-            say(request, f"Event webhook {harmless(made.name, 80)} is made. Send a test to see whether it arrives.")
-            return back_to(_home(request))
-    return _show(request, form, status=422)
+
+    def do() -> str:
+        with deed(request.actor, "event_subscription.create") as doing:
+            made = create_subscription(request.project, by=request.user.pk, **form.settings())
+            doing.on(made)
+        return f"Event webhook {harmless(made.name, 80)} is made. Send a test to see whether it arrives."
+
+    return fill(request, form, do, then=_home(request)) or _show(request, form, status=422)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -74,9 +69,8 @@ def edit(request: MemberRequest, subscription_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return _show(request, SubscriptionForm(initial=values_of_subscription(found)), found)
     form = SubscriptionForm(request.POST)
-    if not form.is_valid():
-        return _show(request, form, found, status=422)
-    try:
+
+    def do() -> str | HttpResponse:
         with transaction.atomic():
             current = get_subscription(request.actor, subscription_id, needs=Role.ADMIN, is_locked=True)
             values = values_of_subscription(current)
@@ -84,11 +78,9 @@ def edit(request: MemberRequest, subscription_id: UUID) -> HttpResponse:
                 return _show(request, SubscriptionForm(initial=values), current, status=409, problem=_FASTER)
             with deed(request.actor, "event_subscription.update", current):
                 update_subscription(current, **form.settings())
-    except DomainError as error:
-        form.refused(error)
-        return _show(request, form, found, status=422)
-    say(request, f"Event webhook {harmless(form.cleaned_data['name'], 80)} is changed.")
-    return back_to(_home(request))
+        return f"Event webhook {harmless(form.cleaned_data['name'], 80)} is changed."
+
+    return fill(request, form, do, then=_home(request)) or _show(request, form, found, status=422)
 
 
 @require_POST
@@ -96,7 +88,7 @@ def edit(request: MemberRequest, subscription_id: UUID) -> HttpResponse:
 def test(request: MemberRequest, subscription_id: UUID) -> HttpResponse:
     """Send one call that tells nothing; its job shows how it went."""
     job_id = send_test(_get(request, subscription_id))
-    return back_to(reverse("job", args=[*slugs_of(request), job_id]))
+    return back_to(path_in(request, "job", job_id))
 
 
 @require_POST
@@ -111,16 +103,13 @@ def delete(request: MemberRequest, subscription_id: UUID) -> HttpResponse:
         button="Delete the webhook",
         back=_home(request),
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
-    try:
+
+    def do() -> str:
         with deed(request.actor, "event_subscription.delete", found, is_end=True):
             delete_subscription(found)
-    except DomainError as error:
-        complain(request, error.message)
-    else:
-        say(request, f"Event webhook {harmless(found.name, 80)} is deleted.")
-    return back_to(_home(request))
+        return f"Event webhook {harmless(found.name, 80)} is deleted."
+
+    return act(request, do, back=_home(request), question=asked)
 
 
 def _state_of(one: EventSubscription) -> tuple[str, str]:
@@ -147,11 +136,8 @@ def _show(
 
 
 def _get(request: MemberRequest, subscription_id: UUID) -> EventSubscription:
-    found = get_subscription(request.actor, subscription_id, needs=Role.ADMIN)
-    if found.project_id != request.project.pk:  # of another project of mine: it has no place on this one's pages
-        raise NotFound("There is no such event subscription.")
-    return found
+    return of_project(request, get_subscription(request.actor, subscription_id, needs=Role.ADMIN), "event subscription")
 
 
 def _home(request: MemberRequest) -> str:
-    return reverse("event_webhooks", args=slugs_of(request))
+    return path_in(request, "event_webhooks")

@@ -22,7 +22,7 @@ from queues.models import Queue
 from scheduler_project.lib.egress import Policy, Rules
 from tests.factories import make_job
 from tests.processes import scheduler, worker
-from tests.services.test_alerting import pass_minutes
+from tests.services.alert_faults import pass_minutes
 from tests.sizes import long
 from tests.waiting import wait_until
 

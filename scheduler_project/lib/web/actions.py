@@ -23,9 +23,10 @@ class DomainForm(forms.Form):
     field_of: Mapping[str, str] = {}
 
     def refused(self, error: DomainError) -> None:
-        """Put what the domain complains of beside its field."""
+        """Put what the domain complains of beside its field; of an item of a list, beside the list's."""
         for detail in error.details:
-            name = self.field_of.get(detail.field, detail.field)
+            field = detail.field.partition("[")[0]
+            name = self.field_of.get(detail.field, self.field_of.get(field, field))
             self.add_error(name if name in self.fields else None, detail.message)
         if not error.details:
             self.add_error(None, error.message)
