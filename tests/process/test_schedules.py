@@ -147,8 +147,8 @@ def test_random_graphs_end_as_a_simple_model_says_while_workers_are_killed(commi
         made = submit_graph(nodes)
         expected.update({made[ref].id: status for ref, status in model.items()})
 
-    with scheduler(), storm(worker, 3, 0.7) as weather:
-        wait_until(lambda: not Job.objects.filter(completed_at=None).exists(), timeout_s=400)
+    with scheduler(), storm(worker, 3, 2.0) as weather:
+        wait_until(lambda: not Job.objects.filter(completed_at=None).exists(), timeout_s=500)
 
     found = dict(Job.objects.values_list("id", "status"))
     wrong = {id_: (found[id_], status) for id_, status in expected.items() if found[id_] != status}

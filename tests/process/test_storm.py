@@ -33,7 +33,10 @@ def count(statement: str) -> int:
 
 
 class Storm(threading.Thread):
-    """Kills one of several workers every ``every_s`` and starts another in its place."""
+    """Kills one of several workers every ``every_s`` and starts another in its place.
+
+    One that is still starting is spared: where a start takes longer than ``every_s``, nobody would ever work.
+    """
 
     def __init__(self, start: Callable[[], Process], size: int, every_s: float) -> None:
         super().__init__(daemon=True)
@@ -46,6 +49,8 @@ class Storm(threading.Thread):
     def run(self) -> None:
         while not self._over.wait(self._every_s):
             index = self._rng.randrange(len(self.processes))
+            if "worker_started" not in self.processes[index].output():
+                continue
             self.processes[index].__exit__()
             self.processes[index] = self._start()
             self.kills += 1
