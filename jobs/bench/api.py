@@ -15,12 +15,13 @@ from typing import Any
 
 import psycopg
 
-from jobs.bench.measures import Say, fill, make_queue
+from jobs.bench.stage import Say, fill, make_queue
 from orgs.keys import PREFIX_CHARS, hash_key, make_key
 from scheduler_project.lib.figures import Figure
 from scheduler_project.lib.scratch import Scratch
 
-ROUNDS, WARM_UP = 300, 20
+ROUNDS, WARM_UP, TURN = 300, 20, 20
+BARE = {"DJANGO_SETTINGS_MODULE": "jobs.bench.bare_settings"}
 UNLIMITED = {f"APP_RATE_{kind}_PER_MIN": "0" for kind in ("READ", "SUBMIT", "LOGIN")}
 KEY = """
 insert into api_keys (id, project_id, name, prefix, key_hash, scope, last_used_at)
@@ -34,14 +35,16 @@ def api(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
         queue_id = make_queue(session, "api")
         key = make_manage_key(session)
         say(f"filling {jobs:,} ended jobs")
-        fill(scratch, queue_id, jobs)
-        session.execute("update jobs set status = 'completed', completed_at = now()")
-        session.execute("vacuum analyze jobs")
+        fill(scratch, queue_id, jobs, status="completed")
     body = json.dumps({"queue_id": str(queue_id), "job_type": "from.the.bench", "payload": {"x": 1}})
-    with _web_client(scratch, key) as client:
-        say(f"{ROUNDS} single submissions")
+    with _web_client(scratch, key) as client, _web_client(scratch, key, **BARE) as bare:
+        say(f"{ROUNDS} single submissions, in turns with a view that does one INSERT")
+        submits, inserts = [], []
         client.times("POST", "/api/jobs", body, WARM_UP)
-        submits = client.times("POST", "/api/jobs", body, ROUNDS)
+        bare.times("POST", "/bare", body, WARM_UP)
+        for _ in range(ROUNDS // TURN):
+            submits += client.times("POST", "/api/jobs", body, TURN)
+            inserts += bare.times("POST", "/bare", body, TURN)
         say(f"{ROUNDS} lists of 50")
         lists = client.times("GET", f"/api/jobs?queue_id={queue_id}&limit=50", None, ROUNDS)
         say(f"{ROUNDS} times what an autoscaler asks")
@@ -50,6 +53,8 @@ def api(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
     statements, hints = _statements(scratch, key, body)
     return [
         Figure("submit_p50", statistics.median(submits), "ms"),
+        Figure("bare_view_p50", statistics.median(inserts), "ms"),
+        Figure("submit_of_bare_view", sum(inserts) / sum(submits), "", 0.7),
         Figure("submit_statements", statements, "", 3.1, is_most=True),
         Figure("submit_hints", hints, ""),
         Figure("list_50_p50", statistics.median(lists), "ms", 30.0, is_most=True),
@@ -59,10 +64,10 @@ def api(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
 
 
 @contextlib.contextmanager
-def _web_client(scratch: Scratch, key: str) -> Iterator[_Client]:
+def _web_client(scratch: Scratch, key: str, **more: str) -> Iterator[_Client]:
     """A connection to a web process that ends with it."""
     port = free_port()
-    web = start_web(scratch, port)
+    web = start_web(scratch, port, **more)
     try:
         client = _Client(port, key)
         client.wait_until_ready()

@@ -12,6 +12,10 @@ from typing import Any
 
 import psycopg
 
+from jobs.bench.stage import Say
+from scheduler_project.lib.figures import Figure
+from scheduler_project.lib.scratch import Scratch
+
 TABLES = """
 create table ceiling_jobs (
   id uuid primary key, queue_id int not null, payload jsonb not null, priority int not null, status text not null,
@@ -50,6 +54,15 @@ update ceiling_jobs as job
  where job.id = picked.id
 returning job.id, job.lease_token
 """
+
+
+def ceilings(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
+    """This machine's limit by itself, with one and two clients."""
+    figures = []
+    for clients in (1, 2):
+        say(f"{jobs:,} jobs by {clients} minimal client(s)")
+        figures.append(Figure(f"ceiling_{clients}", ceiling(scratch.url, jobs=jobs, clients=clients), "jobs/s"))
+    return figures
 
 
 def ceiling(url: str, *, jobs: int, clients: int, batch: int = 250) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from jobs.bench.measures import Say, make_queue
+from jobs.bench.stage import Say, make_queue
 from scheduler_project.lib.figures import Figure
 from scheduler_project.lib.scratch import Scratch
 

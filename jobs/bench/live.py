@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from jobs.bench.api import free_port, make_manage_key, start_web, wait_until_ready
-from jobs.bench.measures import Say, drain_rate, make_queue
+from jobs.bench.stage import Say, drain_rate, make_queue
 from scheduler_project.lib.figures import Figure
 from scheduler_project.lib.scratch import Scratch
 

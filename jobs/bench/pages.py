@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from jobs.bench.measures import Say
+from jobs.bench.stage import Say
 from scheduler_project.lib.figures import Figure
 from scheduler_project.lib.scratch import Scratch
 

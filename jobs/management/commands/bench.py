@@ -10,23 +10,37 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from jobs.bench import measures
 from jobs.bench.api import api
+from jobs.bench.backlog import backlog
+from jobs.bench.batch import batch
+from jobs.bench.ceiling import ceilings
+from jobs.bench.drain import drain
 from jobs.bench.enqueue import enqueue
+from jobs.bench.history import history
+from jobs.bench.horizon import horizon
+from jobs.bench.latency import latency
+from jobs.bench.limits import limits
 from jobs.bench.live import live
+from jobs.bench.many_queues import many_queues
+from jobs.bench.memory import memory
 from jobs.bench.pages import pages
+from jobs.bench.stage import prepare
 from scheduler_project.lib.figures import Figure, lines_of
 from scheduler_project.lib.scratch import scratch_database
 
 #: name -> (measure, jobs at full size)
 MEASURES = {
+    "ceiling": (ceilings, 100_000),
     "enqueue": (enqueue, 100_000),
-    "drain": (measures.drain, 100_000),
-    "latency": (measures.latency, 300),
-    "limits": (measures.limits, 60_000),
-    "horizon": (measures.horizon, 60_000),
-    "backlog": (measures.backlog, 1_000_000),
-    "batch": (measures.batch, 100_000),
+    "drain": (drain, 100_000),
+    "latency": (latency, 300),
+    "limits": (limits, 60_000),
+    "queues": (many_queues, 60_000),
+    "horizon": (horizon, 60_000),
+    "backlog": (backlog, 1_000_000),
+    "history": (history, 5_000_000),
+    "batch": (batch, 100_000),
+    "memory": (memory, 1_000_000),
     "api": (api, 1_000_000),
     "pages": (pages, 1_000_000),
     "live": (live, 5_000),
@@ -52,7 +66,7 @@ class Command(BaseCommand):
             measure, jobs = MEASURES[name]
             self.stderr.write(f"{name}: making a scratch database")
             with scratch_database("bench") as scratch:
-                measures.prepare(scratch)
+                prepare(scratch)
                 found[name] = measure(scratch, jobs=options["jobs"] or jobs, say=self.stderr.write)
         self.stdout.write(self._as_json(found) if options["json"] else self._as_table(found))
 

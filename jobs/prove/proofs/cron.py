@@ -14,7 +14,7 @@ from jobs.prove.stage.proof import Proof, Size, all_of, none_of
 from jobs.prove.stage.stage import Stage
 from scheduler_project.lib.figures import Figure
 
-FIRST_YEAR, LAST_YEAR = 2024, 2028
+FIRST_YEAR, LAST_YEAR = 2024, 2030
 
 
 def run(stage: Stage) -> list[Figure]:
