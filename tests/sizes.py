@@ -10,8 +10,15 @@ import os
 import pytest
 
 IS_FULL = os.environ.get("FULL") == "1"
+#: Rows of the tables whose query plans are judged; on far fewer, reading all of them would be right.
+PLAN_ROWS = int(os.environ.get("PLAN_ROWS") or (1_000_000 if IS_FULL else 60_000))
 #: For what takes long and shows again what a shorter test or a proof shows.
 long = pytest.mark.skipif(not IS_FULL, reason="takes long; FULL=1 runs it")
+
+
+def proved_by(name: str) -> pytest.MarkDecorator:
+    """For what takes long and what the proof of that name shows again, which CI runs after the suite."""
+    return pytest.mark.skipif(not IS_FULL, reason=f"`manage.py prove {name}` shows it too; FULL=1 runs this")
 
 
 def size(name: str, *, suite: float, full: float) -> int:

@@ -11,8 +11,9 @@ from jobs import sql
 from jobs.states import JobStatus
 from scheduler_project.lib.ids import HIGHEST, LOWEST
 from tests.factories import make_project, make_queue
+from tests.sizes import PLAN_ROWS
 
-JOBS = 30_000
+JOBS = PLAN_ROWS // 2
 #: Pages of 8 kB that may be touched for 50 rows of each of three queues.
 MOST_BUFFERS = 600
 # Most have completed; of the others there are a few, the oldest of all.

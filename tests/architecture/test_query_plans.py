@@ -21,11 +21,13 @@ from queues.models import Queue
 from scheduler_project.lib.sql import run_together
 from scheduler_project.lib.statements import Call, plain_array
 from tests.factories import ANY_TYPE, claim_from, make_organization, make_project, make_queue
+from tests.sizes import PLAN_ROWS
 
 pytestmark = pytest.mark.django_db
 
-#: 60,000 rows: mostly a past, some waiting, few in flight. On far fewer, reading all of them would be right.
-PAST, QUEUED, SCHEDULED, DUE, IN_FLIGHT, KEYED = 45_000, 6_000, 3_000, 1_000, 200, 2_000
+#: Mostly a past, some waiting, few in flight.
+PAST, QUEUED, SCHEDULED, DUE, KEYED = (PLAN_ROWS * percent // 100 for percent in (75, 10, 5, 2, 3))
+IN_FLIGHT = 200
 FILL = """
 insert into jobs (id, project_id, queue_id, job_type, payload, priority, status, run_at, trace_id, is_blocked,
                   has_dependants, idempotency_key, created_at, updated_at, completed_at)
@@ -85,9 +87,9 @@ def fill() -> list[Queue]:
             ("scheduled", SCHEDULED, 60),
             ("scheduled", DUE, -9_000),
         ):
-            wanted["first"] += 100_000
+            wanted["first"] += 100_000_000
             cursor.execute(FILL, {**wanted, "status": status, "count": count, "shift_s": shift_s})
-        wanted["first"] += 100_000
+        wanted["first"] += 100_000_000
         cursor.execute(FILL, {**wanted, "status": "completed", "count": KEYED, "shift_s": -9, "keyed": True})
         cursor.execute("analyze jobs, queues")
     return queues

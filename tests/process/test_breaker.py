@@ -15,7 +15,7 @@ from jobs.models import CircuitBreaker, Job, JobExecution
 from queues.models import Queue
 from tests.factories import make_jobs
 from tests.processes import scheduler, worker
-from tests.sizes import long, seconds, size
+from tests.sizes import long, proved_by, seconds, size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -88,6 +88,7 @@ def submit(queue: Queue, target: Target, count: int) -> None:
     make_jobs(queue, count, "call", payload={"port": target.port, "name": "shop"}, max_attempts=5)
 
 
+@proved_by("breaker")
 @pytest.mark.timeout(300)
 def test_while_the_target_is_down_it_is_hardly_called_and_no_attempt_is_used(
     committed_queue: Queue, target: Target

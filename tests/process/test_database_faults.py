@@ -23,7 +23,7 @@ from queues.models import Queue
 from scheduler_project.lib.embedded_pg import DURABLE, EmbeddedPostgres
 from tests.factories import make_job, make_jobs
 from tests.processes import Process, scheduler, worker
-from tests.sizes import long
+from tests.sizes import long, proved_by
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -89,6 +89,7 @@ def ask(url: str, statement: str) -> Any:
         return row[0] if row else None
 
 
+@proved_by("database")
 @needs_own_cluster
 @pytest.mark.timeout(240)
 def test_restarts_under_load_lose_nothing_and_need_no_restart_of_ours(cluster: EmbeddedPostgres) -> None:

@@ -15,7 +15,7 @@ from jobs.models import Job
 from queues.models import Queue
 from tests.factories import make_job, make_jobs, reload, status_of
 from tests.processes import ROOT, Process, scheduler, worker
-from tests.sizes import long, size
+from tests.sizes import long, proved_by, size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
@@ -76,6 +76,7 @@ def torment(count: int) -> tuple[int, int]:
     return frozen, killed
 
 
+@proved_by("exactly-once")
 def test_each_job_has_its_effect_once(committed_queue: Queue) -> None:
     Queue.objects.update(visibility_timeout_secs=LEASE_S)
     make_jobs(committed_queue, JOBS, "booking", payload={"ms": 200}, max_attempts=50)

@@ -14,7 +14,7 @@ from jobs.models import Job, LeaderTerm
 from queues.models import Queue
 from tests.factories import make_job
 from tests.processes import Process, scheduler
-from tests.sizes import size
+from tests.sizes import proved_by, size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -43,6 +43,7 @@ def promoted(job: Job) -> bool:
     return Job.objects.filter(pk=job.pk, status="queued").exists()
 
 
+@proved_by("failover")
 @pytest.mark.timeout(300)
 def test_standby_acts_within_a_second_of_the_leaders_death(committed_queue: Queue) -> None:
     gaps: list[float] = []

@@ -14,7 +14,7 @@ from queues.models import Queue
 from queues.services import resume_queue
 from tests.factories import make_job, make_jobs, make_queue
 from tests.processes import scheduler, worker
-from tests.sizes import long, size
+from tests.sizes import long, proved_by, size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -31,6 +31,7 @@ def largest_overlap() -> int:
     return most
 
 
+@proved_by("limits")
 def test_limit_of_three_holds_over_all_workers_and_is_used_in_full(committed_queue: Queue) -> None:
     Queue.objects.filter(pk=committed_queue.pk).update(max_concurrency=3)
     make_jobs(committed_queue, 100, "effect", payload={"ms": 200})

@@ -21,7 +21,7 @@ from scheduler_project.lib.sql import database_now
 from tests.factories import make_queue
 from tests.process.test_storm import storm
 from tests.processes import scheduler, worker
-from tests.sizes import long, size
+from tests.sizes import long, proved_by, size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -157,6 +157,7 @@ def test_random_graphs_end_as_a_simple_model_says_while_workers_are_killed(commi
     assert wrong == {}
 
 
+@proved_by("batch")
 @pytest.mark.timeout(300)
 def test_batch_counts_are_exact_and_its_callback_comes_once_while_a_worker_is_killed(committed_queue: Queue) -> None:
     Queue.objects.update(visibility_timeout_secs=3)

@@ -15,7 +15,7 @@ from jobs.models import Job
 from queues.models import Queue
 from tests.factories import make_jobs
 from tests.processes import Process, scheduler, worker
-from tests.sizes import long, size
+from tests.sizes import long, proved_by, size
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
@@ -73,6 +73,7 @@ def storm(start: Callable[[], Process], size: int, every_s: float) -> Iterator[S
             process.__exit__()
 
 
+@proved_by("crash")
 @pytest.mark.timeout(300)
 def test_all_jobs_complete_once_while_workers_are_killed(committed_queue: Queue) -> None:
     Queue.objects.update(visibility_timeout_secs=3)

@@ -13,12 +13,12 @@ from jobs.selectors.job_lists import page_of_jobs
 from jobs.web.job_filter import Chosen
 from queues.models import Queue
 from scheduler_project.lib.sql import database_now
-from tests.api.test_list_cost import FILL
+from tests.api.test_list_cost import FILL, JOBS
 from tests.factories import make_project, make_queue
 
 pytestmark = pytest.mark.django_db
 
-#: 30,000 jobs, an attempt for each of them; one in a thousand attempts has failed.
+#: An attempt for each job; one in a thousand attempts has failed.
 ATTEMPTS = """
 insert into job_executions
   (id, project_id, job_id, attempt_number, fencing_number, status, claimed_at, finished_at, error_message, created_at)
@@ -36,7 +36,7 @@ def full(django_db_setup, django_db_blocker):
         project = make_project()
         queues = [make_queue(project, name=name) for name in ("mail", "sms", "web")]
         with connection.cursor() as cursor:
-            cursor.execute(FILL, {"project": project.pk, "queues": [queue.pk for queue in queues], "count": 30_000})
+            cursor.execute(FILL, {"project": project.pk, "queues": [queue.pk for queue in queues], "count": JOBS})
             cursor.execute(ATTEMPTS)
             cursor.execute("analyze jobs, job_executions")
         yield queues
