@@ -6,16 +6,21 @@ import unicodedata
 from collections.abc import Collection
 from functools import reduce
 from operator import or_
+from typing import cast
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
 from orgs.access import Actor, Machine, get_visible, require, visible
 from orgs.models import Role
+from queues import sql
 from queues.models import Queue, RetryPolicy
 from scheduler_project.lib.errors import DomainError, Forbidden, NotFound, ValidationFailed
+from scheduler_project.lib.sql import Row, run
 
 PATH_FORM = "write organization/project/queue"
+#: As queue_of_key.sql returns them.
+_FOR_SUBMISSION = ("id", "project_id", "name", "has_keys", "deleted_at")
 
 
 def list_queues(actor: Actor, project_id: UUID | None = None) -> QuerySet[Queue]:
@@ -42,6 +47,31 @@ def get_queue_by_path(actor: Actor, path: str, *, needs: Role) -> Queue:
     if queues is None:
         raise NotFound("There is no such queue.")
     return get_visible(queues, actor, "project", needs=needs, what="queue")
+
+
+def queue_to_submit_to(actor: Actor, *, queue_id: UUID | None, path: str | None) -> Queue:
+    """One queue by its id or its path, with what a submission has to know of it; the rest is read when asked for.
+
+    A machine's way is one plain statement: it is the path that every submission of a program takes.
+
+    Raises:
+        ValidationFailed, NotFound, Forbidden: as ``get_queue_by_path``.
+    """
+    if not isinstance(actor, Machine):
+        if path is not None:
+            return get_queue_by_path(actor, path, needs=Role.MEMBER)
+        return get_queue(actor, cast("UUID", queue_id), needs=Role.MEMBER)
+    parts = _parts(path) if path is not None else []
+    rows: list[Row] = []
+    if parts is not None:
+        name, project, organization = [*reversed(parts), None, None, None][:3]
+        named = {"name": name, "project": project, "organization": organization}
+        rows = run(sql.QUEUE_OF_KEY, {"project_id": actor.project_id, "queue_id": queue_id, **named})
+    role = actor.role.value
+    if not rows:
+        raise NotFound("There is no such queue.")
+    require(role, Role.MEMBER)
+    return Queue.from_db(None, _FOR_SUBMISSION, rows[0])
 
 
 def find_queues(
@@ -97,11 +127,16 @@ def queues_at(path: str) -> QuerySet[Queue] | None:
 
 
 def _condition(path: str) -> Q | None:
-    parts = unicodedata.normalize("NFC", path).split("/")
-    if not 1 <= len(parts) <= 3 or not all(parts):
+    parts = _parts(path)
+    if parts is None:
         return None
     names = ("name", "project__slug", "project__organization__slug")
     return Q(**dict(zip(names, reversed(parts), strict=False)))
+
+
+def _parts(path: str) -> list[str] | None:
+    parts = unicodedata.normalize("NFC", path).split("/")
+    return parts if 1 <= len(parts) <= 3 and all(parts) else None
 
 
 def list_retry_policies(actor: Actor, project_id: UUID | None = None) -> QuerySet[RetryPolicy]:

@@ -31,8 +31,7 @@ from orgs.access import Actor, Person
 from orgs.audit import deed
 from orgs.authentication import actor_of
 from orgs.models import Role
-from queues.models import Queue
-from queues.selectors import get_queue, get_queue_by_path
+from queues.selectors import get_queue, queue_to_submit_to
 from scheduler_project.lib.rest.describe import describe, page_of
 from scheduler_project.lib.rest.parking import look_until
 from scheduler_project.lib.rest.rows import row_of
@@ -43,7 +42,7 @@ KEY_HEADER = "Idempotency-Key"
 CANCELLED_THROUGH_API = "Cancelled through the API."
 
 
-_show = row_of(JobOutput())
+_show, _acknowledge = row_of(JobOutput()), row_of(ReceiptOutput())
 
 
 class JobsView(ApiView):
@@ -57,10 +56,11 @@ class JobsView(ApiView):
         fields = read_body(request, JobInput)
         if fields["idempotency_key"] is None:
             fields["idempotency_key"] = request.headers.get(KEY_HEADER)
-        queue = _queue_of(actor_of(request), fields)
+        path, queue_id = fields.pop("queue", None), fields.pop("queue_id", None)
+        queue = queue_to_submit_to(actor_of(request), queue_id=queue_id, path=path)
         receipt = submit(queue, NewJob(**fields))
         location = {"Location": f"/api/jobs/{receipt.id}"}
-        return Response(ReceiptOutput(receipt).data, status=201 if receipt.is_new else 200, headers=location)
+        return Response(_acknowledge(receipt), status=201 if receipt.is_new else 200, headers=location)
 
     @describe({200: page_of(JobOutput)}, query=JobsQuery)
     def get(self, request: Request) -> Response:
@@ -138,11 +138,3 @@ class RetryView(ApiView):
                 requeue_job(job_id, by=by)
             job.status = JobStatus.QUEUED.value
             doing.says(with_downstream=with_downstream)
-
-
-def _queue_of(actor: Actor, fields: dict[str, Any]) -> Queue:
-    """Takes the queue out of the fields of a submission and finds it."""
-    path, queue_id = fields.pop("queue", None), fields.pop("queue_id", None)
-    if path is not None:
-        return get_queue_by_path(actor, path, needs=Role.MEMBER)
-    return get_queue(actor, queue_id, needs=Role.MEMBER)

@@ -1,4 +1,4 @@
-"""The statements of the queues wing, loaded once. Only ``queues.services`` may import this room."""
+"""The statements of the queues wing, loaded once. Only its services and selectors may import this room."""
 
 from pathlib import Path
 
@@ -8,3 +8,4 @@ _HERE = Path(__file__).parent
 
 DELETE_RETRY_POLICY = load(_HERE, "delete_retry_policy")
 LOCK_QUEUE = load(_HERE, "lock_queue")
+QUEUE_OF_KEY = load(_HERE, "queue_of_key")

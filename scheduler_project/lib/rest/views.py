@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from django.http import QueryDict
@@ -13,6 +14,8 @@ from scheduler_project.lib.rest.describe import check_said
 from scheduler_project.lib.rest.fields import Input
 from scheduler_project.lib.rest.headers import headers_of
 from scheduler_project.lib.rest.paging import NEWEST, Key, PageQuery, Window
+
+_of_thread = threading.local()
 
 
 class ApiView(APIView):
@@ -66,7 +69,20 @@ def read_query(request: Request, shape: type[Input]) -> dict[str, Any]:
 
 
 def _checked(shape: type[Input], data: Any) -> dict[str, Any]:
-    serializer = shape(data=data)
-    serializer.is_valid(raise_exception=True)
-    checked: dict[str, Any] = serializer.validated_data
-    return checked
+    serializer = _serializer_of(shape)
+    serializer.initial_data = data
+    try:
+        serializer.is_valid(raise_exception=True)
+        checked: dict[str, Any] = serializer.validated_data
+        return checked
+    finally:
+        for name in ("initial_data", "_validated_data", "_errors"):
+            vars(serializer).pop(name, None)
+
+
+def _serializer_of(shape: type[Input]) -> Any:
+    """The serializer of this thread for a shape: to make one copies each field, which costs more than the check."""
+    kept: dict[type[Input], Input] = vars(_of_thread).setdefault("serializers", {})
+    if shape not in kept:
+        kept[shape] = shape(data=None)
+    return kept[shape]
