@@ -9,7 +9,7 @@ PROMISES = {
     "fencing": "A worker that freezes past its leases and wakes up changes nothing, nor does it in a sink that looks.",
     "exactly-once": "What a transactional handler writes is there once for each job, under kills and freezes.",
     "shutdown": "Deploys under load lose no job and burn no attempt.",
-    "failover": "The leading scheduler is killed, freezes or vanishes: another takes over, nothing due is lost or doubled.",
+    "failover": "The leading scheduler dies, freezes or vanishes: another takes over, nothing due is lost or doubled.",
     "limits": "Limits of queues and keys and rates hold over all workers while they are killed, and no slot leaks.",
     "cron": "Schedules fire when a clock on the wall says so, in every zone, also when the clocks change.",
     "misfire": "No due time is passed over in silence: the ledger has each, by its policy's rule and with a reason.",
