@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 import psycopg
+from django.conf import settings
 
 from jobs.prove.stage.breaking import replace
 from jobs.prove.stage.counts import COMPLETED, COMPLETED_TWICE
@@ -34,6 +35,7 @@ select count(*) from unnest(%s::uuid[]) as acknowledged (id)
 CUT = """
 select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
 """
+REPLICA = "prove-replica"
 #: What a commit waits for: without it the primary's word is its own.
 SYNCHRONOUS = {"synchronous_standby_names": "*"}
 
@@ -41,10 +43,10 @@ SYNCHRONOUS = {"synchronous_standby_names": "*"}
 def run(stage: Stage) -> list[Figure]:
     """In a PostgreSQL of its own: restarts, crashes with an outage, cut sessions, fail-overs, as jobs are submitted."""
     with own_server(stage, "prove-database") as server, contextlib.ExitStack() as at_end:
+        at_end.callback(EmbeddedPostgres(settings.BASE_DIR, REPLICA).remove)
+        at_end.callback(stage.close)
         pair = _pair(stage, server)
         if pair:
-            at_end.callback(pair.remove)
-            at_end.callback(stage.close)
             stage.move_to(pair.url)
         stage.queue(lease_s=10)
         producer = _Producer(stage.url)
@@ -79,7 +81,7 @@ def run(stage: Stage) -> list[Figure]:
 def _pair(stage: Stage, server: EmbeddedPostgres) -> Pair | None:
     """The server and a replica of it; None, and it is said why, where that can not be had."""
     try:
-        return Pair(server, "prove-replica", SYNCHRONOUS)
+        return Pair(server, REPLICA, SYNCHRONOUS)
     except (EmbeddedPostgresError, OSError) as error:
         stage.not_staged(f"a fail-over to a replica: {error}")
         return None

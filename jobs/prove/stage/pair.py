@@ -10,7 +10,6 @@ from django.conf import settings
 
 from jobs.prove.stage.server import NAME
 from scheduler_project.lib.embedded.cluster import PORT, ROLE
-from scheduler_project.lib.embedded.errors import EmbeddedPostgresError
 from scheduler_project.lib.embedded_pg import EmbeddedPostgres
 from scheduler_project.lib.embedded_replica import Replica
 
@@ -27,8 +26,6 @@ class Pair:
     def __init__(self, primary: EmbeddedPostgres, name: str, synchronous: Mapping[str, str]) -> None:
         self.primary, self._synchronous, self._own = primary, synchronous, primary.settings
         self._names = {primary.name, name}
-        for left in self._names - {primary.name}:
-            EmbeddedPostgres(settings.BASE_DIR, left).remove()
         self.replica = self._follow()
 
     @property
@@ -56,20 +53,12 @@ class Pair:
         self.primary = self.replica
         self.replica = self._follow()
 
-    def remove(self) -> None:
-        """Delete both."""
-        for name in self._names:
-            EmbeddedPostgres(settings.BASE_DIR, name).remove()
-
     def _follow(self) -> Replica:
         [name] = self._names - {self.primary.name}
         self.primary.settings = self._own
         replica = Replica(settings.BASE_DIR, name, self.primary)
-        try:
-            replica.ensure()
-        except EmbeddedPostgresError:
-            replica.remove()
-            raise
+        replica.remove()  # what a run left behind that was killed
+        replica.ensure()
         self.primary.settings = {**self._own, **self._synchronous}
         self.primary.restart()
         return replica
