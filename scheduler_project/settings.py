@@ -14,7 +14,7 @@ from scheduler_project import env
 from scheduler_project.lib.egress import Policy, Rules
 from scheduler_project.lib.embedded_pg import DURABLE, THROWAWAY, EmbeddedPostgres
 from scheduler_project.lib.logs import configure as configure_logs
-from scheduler_project.lib.pg import settings_from_url
+from scheduler_project.lib.pg import ordinary_options, settings_from_url
 from scheduler_project.lib.programs import Programs, read_variable_names
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -62,9 +62,9 @@ else:
     DATABASE = {**EMBEDDED.django("punctual"), "OPTIONS": {}}
     DATABASE_DIRECT = {**DATABASE, "OPTIONS": {}}
 
-DATABASES = {"default": {**DATABASE, "CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": 60}}
-# The statements of the engine go to the server as text with their values (several in one round trip).
-DATABASES["default"]["OPTIONS"]["server_side_binding"] = False
+DATABASES = {
+    "default": {**DATABASE, "OPTIONS": ordinary_options(DATABASE), "CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": 60}
+}
 # A handler's .iterator() outside of a transaction would ask one session for the cursor of another.
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = IS_POOLED
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -25,14 +25,20 @@ _KEPT = {"APP_EMBEDDED_PG_HOME"}
 
 @dataclass(slots=True)
 class Verdict:
-    """What came of a proof. ``reason`` says why there are no figures."""
+    """What came of a proof. ``reason`` says why there are no figures, ``notes`` what could not be staged."""
 
     name: str
     sizes: Mapping[str, int]
     figures: list[Figure] = field(default_factory=list)
     reason: str = ""
+    notes: list[str] = field(default_factory=list)
     is_skipped: bool = False
     took_s: float = 0.0
+
+    @property
+    def said(self) -> str:
+        """All that is to be known beside the figures, in one line."""
+        return "; ".join(filter(None, [self.reason, *self.notes]))
 
     @property
     def is_met(self) -> bool:
@@ -99,6 +105,9 @@ def _hear(line: str, verdict: Verdict, other: list[str], say: Callable[[str], No
     kind = message["kind"]
     if kind == "progress":
         say(message["text"])
+    elif kind == "note":
+        say(message["text"])
+        verdict.notes.append(message["text"])
     elif kind == "figures":
         verdict.figures = [Figure(*values) for values in message["figures"]]
     else:

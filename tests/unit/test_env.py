@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from scheduler_project import env
-from scheduler_project.lib.pg import settings_from_url
+from scheduler_project.lib.pg import KEEPALIVE, ordinary_options, settings_from_url
 
 Set = Callable[..., None]
 
@@ -112,7 +113,15 @@ def test_production_needs_a_secret_and_development_does_not(set_env: Set) -> Non
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://u:hunter2@h/db", "postgresql://u:hunter2@h", "u:hunter2", "postgresql://u:hunter2@h:x/d"]
+    "url",
+    [
+        "mysql://u:hunter2@h/db",
+        "postgresql://u:hunter2@h",
+        "u:hunter2",
+        "postgresql://u:hunter2@h:x/d",
+        "postgresql://u:hunter2@a:5432,b:x/d",
+        "postgresql://u:hunter2@/d?host=a,b,c&port=5432,5433",
+    ],
 )
 def test_a_bad_address_is_refused_without_its_password(set_env: Set, url: str) -> None:
     message = refusal(
@@ -136,6 +145,37 @@ def test_an_address_becomes_djangos_settings() -> None:
         "PORT": "6432",
         "OPTIONS": {"sslmode": "require"},
     }
+
+
+@pytest.mark.parametrize(
+    ("address", "hosts", "ports"),
+    [
+        ("ann@a:5432,b:5433/jobs", "a,b", "5432,5433"),
+        ("ann@a,b/jobs", "a,b", ","),  # empty: 5432
+        ("ann@a:6432,b/jobs", "a,b", "6432,"),
+        ("ann@/jobs?host=a,b&port=6432", "a,b", "6432"),
+        ("ann@/jobs?host=/run/a,/run/b&port=5432,5432", "/run/a,/run/b", "5432,5432"),
+    ],
+)
+def test_of_several_hosts_the_one_that_takes_writes_is_used(address: str, hosts: str, ports: str) -> None:
+    found = settings_from_url(f"postgresql://{address}")
+
+    assert (found["HOST"], found["PORT"]) == (hosts, ports)
+    assert found["OPTIONS"] == {"target_session_attrs": "read-write"}
+
+
+def test_an_address_may_ask_for_any_host_and_a_single_one_is_asked_for_nothing() -> None:
+    assert settings_from_url("postgresql://a,b/jobs?target_session_attrs=any")["OPTIONS"] == {
+        "target_session_attrs": "any"
+    }
+    assert settings_from_url("postgresql://a/jobs")["OPTIONS"] == {}
+
+
+def test_every_session_notices_a_host_that_vanishes_unless_its_address_says_otherwise() -> None:
+    options = ordinary_options(settings_from_url("postgresql://a/jobs?tcp_user_timeout=60000"))
+
+    assert options == {**KEEPALIVE, "tcp_user_timeout": "60000", "connect_timeout": 5, "server_side_binding": False}
+    assert KEEPALIVE.items() <= settings.DATABASES["default"]["OPTIONS"].items()
 
 
 def test_lists_are_cut_at_commas_and_blanks_dropped(set_env: Set) -> None:

@@ -90,9 +90,7 @@ class Command(BaseCommand):
         command = command_of(proof, verdict.sizes, is_quick=is_quick)
         close_old_connections()
         try:
-            keep_result(
-                proof.name, word, verdict.figures, reason=verdict.reason, command=command, took_s=verdict.took_s
-            )
+            keep_result(proof.name, word, verdict.figures, reason=verdict.said, command=command, took_s=verdict.took_s)
         except DatabaseError as error:
             self.stderr.write(f"{proof.name}: the result could not be kept: {str(error).splitlines()[0]}")
 
@@ -142,10 +140,13 @@ def _as_table(verdicts: Sequence[Verdict]) -> str:
     lines = []
     for verdict in verdicts:
         lines += [f"\n{verdict.name}: {_word(verdict)} ({verdict.took_s:.0f} s)", *lines_of(verdict.figures)]
+        lines += [f"  {note}" for note in verdict.notes]
     missed = [verdict.name for verdict in verdicts if not verdict.is_met]
-    lines.append(
-        f"\n{len(verdicts) - len(missed)} of {len(verdicts)} met" + (f"; missed: {', '.join(missed)}" if missed else "")
-    )
+    skipped = [verdict.name for verdict in verdicts if verdict.is_skipped]
+    parts = [verdict.name for verdict in verdicts if verdict.notes]
+    told = {"missed": missed, "not possible here": skipped, "in part not staged": parts}
+    lines.append(f"\n{len(verdicts) - len(missed) - len(skipped)} of {len(verdicts)} met")
+    lines[-1] += "".join(f"; {what}: {', '.join(names)}" for what, names in told.items() if names)
     return "\n".join(lines)
 
 
@@ -157,6 +158,7 @@ def _as_json(verdicts: Sequence[Verdict]) -> str:
             "met": v.is_met,
             "skipped": v.is_skipped,
             "reason": v.reason,
+            "notes": v.notes,
             "sizes": dict(v.sizes),
             "took_s": round(v.took_s, 1),
             "figures": [

@@ -73,7 +73,7 @@ def _submit_one(lot: Random, queue: Queue, largest: int) -> tuple[dict[str, str]
 
 def _without_waiting() -> None:
     def not_blocked(
-        id_: object, queue: Queue, job: NewJob, text: str, _is_blocked: object, is_parent: object
+        id_: object, queue: Queue, job: NewJob, text: str, _is_blocked: object = False, is_parent: object = False
     ) -> Placed:
         return Placed(id_, queue, job, text, False, is_parent)  # type: ignore[arg-type]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from jobs.lifecycle.claim import Want
 from jobs.lifecycle.submit import NewJob, submit_job
@@ -82,12 +82,9 @@ def _shared_time(stage: Stage, large: Queue, small: Queue) -> float:
 
 def _first_come() -> None:
     # As one line: who has been there longest is served until there is nothing left.
-    def spread(_roster: Roster, band: Sequence[QueueState], seats: int) -> list[Want]:
-        return [Want(band[0].queue_id, seats)] if seats > 0 else []
-
-    def keep_order(roster: Roster, band: list[QueueState], seats: int) -> list[Want]:
-        order = list(roster._known.values())
-        return spread(roster, sorted(band, key=order.index), seats)
+    def keep_order(roster: Roster, band: Sequence[QueueState], seats: int, _used_s: Mapping[str, float]) -> list[Want]:
+        first = min(band, key=list(roster._known.values()).index)
+        return [Want(first.queue_id, seats)] if seats > 0 else []
 
     replace(Roster, "_spread", keep_order)
 

@@ -44,7 +44,7 @@ def main() -> None:
     if guard:
         proof.breaks[guard]()
     url = os.environ["APP_DATABASE_URL"]
-    with closing(Stage(name, url, json.loads(sizes), guard, lambda text: tell("progress", text=text))) as stage:
+    with closing(Stage(name, url, json.loads(sizes), guard, lambda kind, text: tell(kind, text=text))) as stage:
         try:
             figures = proof.run(stage)
         except NotReached as error:

@@ -7,6 +7,7 @@ its command begins.
 from __future__ import annotations
 
 import sys
+from inspect import signature
 from typing import Any
 
 from jobs import sql
@@ -29,11 +30,26 @@ def replace(place: Any, name: str, new: Any) -> None:
     """Replace a function or value of a module or class.
 
     Raises:
-        LookupError: there is none of this name.
+        LookupError: there is none of this name, or it is called otherwise (by now): that would be an error of the
+            proof's own, which says nothing about the guard.
     """
     if not hasattr(place, name):
         raise LookupError(f"{place} has no {name}: its guard can not be taken away like this")
+    if callable(new) and not _takes_what(new, getattr(place, name)):
+        raise LookupError(f"{place}.{name} takes other arguments: its guard can not be taken away like this")
     setattr(place, name, new)
+
+
+def _takes_what(new: Any, old: Any) -> bool:
+    """Can the new function be called with what the old one can not do without?"""
+    needed = [one for one in signature(old).parameters.values() if one.default is one.empty]
+    by_place = [one for one in needed if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    by_name = [one.name for one in needed if one.kind is one.KEYWORD_ONLY]
+    try:
+        signature(new).bind(*by_place, **dict.fromkeys(by_name))
+    except TypeError:
+        return False
+    return True
 
 
 def replace_everywhere(old: Any, new: Any) -> None:

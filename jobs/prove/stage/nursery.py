@@ -17,19 +17,24 @@ django.setup()
 from django.core.management import execute_from_command_line  # noqa: E402 - the settings come first
 
 from jobs.prove.registry import find  # noqa: E402
+from jobs.prove.stage.process import Place  # noqa: E402
 from jobs.scheduler import daemon  # noqa: E402
 from jobs.worker import runtime  # noqa: E402
+from scheduler_project.lib import networks, pg  # noqa: E402
 
 READ = (daemon, runtime)
 
 
-def live(proof: str, guard: str, command: list[str], log: str) -> None:
-    """Be a command of manage.py, or gunicorn; without one of the proof's guards, if it says so."""
+def live(proof: str, guard: str, command: list[str], log: str, place: Place) -> None:
+    """Be a command of manage.py, or gunicorn, in a place; without one of the proof's guards, if it says so."""
     written = os.open(log, os.O_WRONLY | os.O_APPEND)
     for stream in (1, 2):
         os.dup2(written, stream)
     if guard:
         find(proof).breaks[guard]()
+    if place.network:
+        networks.enter(place.network)
+    pg.use_database(place.url)
     if command[0] == "gunicorn":
         from gunicorn.app.wsgiapp import run
 

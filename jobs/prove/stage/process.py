@@ -9,7 +9,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 #: Small times, so that a proof takes seconds; its figures are in proportion.
 SMALL_TIMES = {
@@ -33,14 +33,21 @@ def leave(*_: object) -> None:
     os._exit(1)
 
 
+class Place(NamedTuple):
+    """Where a process lives: its database, and the network of another host (``Host.path``) or ours."""
+
+    url: str
+    network: str = ""
+
+
 class Process:
     """One process of the product in the scratch database."""
 
-    def __init__(self, proof: str, guard: str, command: Sequence[str]) -> None:
+    def __init__(self, proof: str, guard: str, command: Sequence[str], place: Place) -> None:
         from jobs.prove.stage.nursery import live
 
         self.log = tempfile.NamedTemporaryFile("w+")  # noqa: SIM115 - closed at the end of the process
-        self._process = _forks.Process(target=live, args=(proof, guard, list(command), self.log.name))
+        self._process = _forks.Process(target=live, args=(proof, guard, list(command), self.log.name, place))
         self._process.start()
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -12,10 +11,13 @@ from typing import Any, TypeVar
 import psycopg
 
 from jobs.lifecycle.submit import NewJob, Submitted, submit_jobs
-from jobs.prove.stage.process import Process
+from jobs.prove.stage.process import Place, Process
 from jobs.prove.stage.proof import NotReached
 from orgs.models import Organization, Project
 from queues.models import Queue
+from scheduler_project.lib.dbthreads import drop_connection
+from scheduler_project.lib.networks import Host
+from scheduler_project.lib.pg import use_database
 
 T = TypeVar("T")
 
@@ -34,8 +36,10 @@ AT_ONCE = 1_000
 class Stage:
     """Everything a proof needs. Its processes are gone when it closes, whatever happened."""
 
-    def __init__(self, proof: str, url: str, sizes: Mapping[str, int], guard: str, tell: Callable[[str], None]) -> None:
-        self.url, self.say = url, tell
+    def __init__(
+        self, proof: str, url: str, sizes: Mapping[str, int], guard: str, tell: Callable[[str, str], None]
+    ) -> None:
+        self.url, self._tell = url, tell
         self._proof, self._sizes, self._guard = proof, sizes, guard
         self._processes = contextlib.ExitStack()
         self._session: psycopg.Connection[Any] | None = None
@@ -43,6 +47,14 @@ class Stage:
     def __getitem__(self, name: str) -> int:
         """A parameter's value."""
         return self._sizes[name]
+
+    def say(self, text: str) -> None:
+        """Tell how far it is."""
+        self._tell("progress", text)
+
+    def not_staged(self, text: str) -> None:
+        """Tell that a part of the proof can not be staged here, and why; its figures are left out."""
+        self._tell("note", f"not staged: {text}")
 
     # -- processes ---------------------------------------------------------------------------------------------
     def worker(self, seats: int = 10) -> Process:
@@ -53,14 +65,16 @@ class Stage:
         """A scheduler process."""
         return self.start("runscheduler")
 
-    def start(self, *command: str) -> Process:
-        """A command of manage.py, or gunicorn, as a process of this proof."""
-        return self._processes.enter_context(Process(self._proof, self._guard, command))
+    def start(self, *command: str, host: Host | None = None, url: str = "") -> Process:
+        """A command of manage.py, or gunicorn, as a process; on another host, by an address from there."""
+        place = Place(url or self.url, host.path if host else "")
+        return self._processes.enter_context(Process(self._proof, self._guard, command, place))
 
     def close(self) -> None:
         """Kill what still runs."""
         self._processes.close()
         self.forget_session()
+        drop_connection()
 
     # -- the database ------------------------------------------------------------------------------------------
     @property
@@ -78,9 +92,11 @@ class Stage:
             self._session = None
 
     def move_to(self, url: str) -> None:
-        """Play in another database, also the processes; before the first of them is started."""
+        """Play in another database: all that is done, and the processes that are started, from now on."""
         self.forget_session()
-        self.url = os.environ["APP_DATABASE_URL"] = url
+        self.url = url
+        use_database(url)
+        self.__dict__.pop("project", None)
 
     def rows(self, statement: str, *params: object) -> list[tuple[Any, ...]]:
         """What a query finds."""

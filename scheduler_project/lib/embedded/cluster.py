@@ -16,12 +16,15 @@ from scheduler_project.lib.embedded.owner import Owner
 from scheduler_project.lib.embedded.postmaster import drop_stale_locks
 
 SUPERUSER, ROLE = "postgres", "punctual"
-PORT = 5432  # no TCP listener: it only names the socket file
+PORT = 5432  # without a TCP listener it only names the socket file
 _ROLE_SQL = f"""
 create role {ROLE} login createdb;
 grant pg_monitor, pg_signal_backend to {ROLE};
 """
 _SETTINGS_FILE = "embedded.conf"
+#: Only if the settings name an address to listen at, which must then be reached by nobody else.
+_ACCESS_FILE = "embedded_hba.conf"
+_ACCESS = f"local all all trust\nhost all {ROLE} samenet trust\n"
 # Backends that outlived a killed server end within a moment; until then their memory bars the new one.
 _PASSING = "still in use"
 _LOG_LIMIT_BYTES = 10_000_000
@@ -95,16 +98,22 @@ class Cluster:
 
     def _write_settings(self) -> None:
         settings = {
-            **self.settings,
             "listen_addresses": "",
+            **self.settings,
             "port": str(PORT),
             "unix_socket_directories": '"{}"'.format(str(self.socket_dir).replace('"', '""')),
             "unix_socket_permissions": "0700",
         }
         if not self.binaries.has_statement_statistics:
             settings.pop("shared_preload_libraries", None)
-        file = self.data / _SETTINGS_FILE
-        file.write_text("".join(f"{name} = {quoted(value)}\n" for name, value in settings.items()), encoding="utf-8")
+        if settings["listen_addresses"]:
+            self._write(_ACCESS_FILE, _ACCESS)
+            settings["hba_file"] = str(self.data / _ACCESS_FILE)
+        self._write(_SETTINGS_FILE, "".join(f"{name} = {quoted(value)}\n" for name, value in settings.items()))
+
+    def _write(self, name: str, text: str) -> None:
+        file = self.data / name
+        file.write_text(text, encoding="utf-8")
         self.owner.own(file, 0o600)
 
     def _shorten_log(self) -> None:
