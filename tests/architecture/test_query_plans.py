@@ -23,12 +23,7 @@ from scheduler_project.lib.statements import Call, plain_array
 from tests import distributed
 from tests.factories import ANY_TYPE, claim_from, make_organization, make_project, make_queue
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.skipif(
-        distributed.IS_DISTRIBUTED, reason="there a plan has a part for each partition, most of them empty"
-    ),
-]
+pytestmark = [pytest.mark.django_db, distributed.plain_plans]
 
 #: 60,000 rows: mostly a past, some waiting, few in flight. On far fewer, reading all of them would be right.
 PAST, QUEUED, SCHEDULED, DUE, IN_FLIGHT, KEYED = 45_000, 6_000, 3_000, 1_000, 200, 2_000
