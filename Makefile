@@ -17,10 +17,10 @@ unexport PYTHONDONTWRITEBYTECODE
 export FULL
 # Two installations into one .venv would spoil it.
 .NOTPARALLEL:
-.PHONY: help demo test test-pooler fuzz schema stop check format lint lock clean rebuild
+.PHONY: help demo test test-pooler test-distributed fuzz schema stop check format lint lock clean rebuild
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
 
 demo: $(V)/.run ## run everything with sample data; ARGS="--port 3001 --workers 4"
 	@exec $(RUN) manage.py demo $(ARGS)
@@ -34,6 +34,9 @@ POOLED := breaker database_faults django_tasks exactly_once isolation keys_and_r
 
 test-pooler: $(V)/.dev ## run the tests of processes behind PgBouncer (Debian's package pgbouncer)
 	@APP_TEST_POOLER=1 $(RUN) -m pytest -q -n 2 --dist worksteal $(or $(ARGS),$(POOLED:%=tests/process/test_%.py))
+
+test-distributed: $(V)/.dev ## run the tests with the tenant tables hash-partitioned by project; ARGS as for test
+	@APP_TEST_DISTRIBUTED=1 $(RUN) -m pytest -q -n 2 --dist worksteal $(ARGS)
 
 fuzz: $(V)/.dev ## send made-up requests to a real server for a while; SECONDS=600
 	@FUZZ_SECONDS=$(or $(SECONDS),600) $(RUN) -m pytest -q tests/fuzz

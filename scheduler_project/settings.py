@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler_project import env
+from scheduler_project.lib import replica
 from scheduler_project.lib.egress import Policy, Rules
 from scheduler_project.lib.embedded_pg import DURABLE, THROWAWAY, EmbeddedPostgres
 from scheduler_project.lib.logs import configure as configure_logs
@@ -67,6 +68,10 @@ DATABASES = {
 }
 # A handler's .iterator() outside of a transaction would ask one session for the cursor of another.
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = IS_POOLED
+if DATABASE_REPLICA_URL := env.text("DATABASE_REPLICA_URL"):
+    _replica = env.parsed("DATABASE_REPLICA_URL", DATABASE_REPLICA_URL, settings_from_url, _URL_FORM, is_secret=True)
+    DATABASES[replica.ALIAS] = replica.settings_of(_replica)
+DATABASE_ROUTERS = ["scheduler_project.lib.replica.Router"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # -- worker and scheduler -------------------------------------------------------------------------------------

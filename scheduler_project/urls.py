@@ -7,9 +7,9 @@ from scheduler_project import api_docs
 
 api = [
     path("auth/", include("accounts.api.urls")),
-    path("", include("orgs.api.urls")),
-    path("", include("queues.api.urls")),
     path("", include("jobs.api.urls")),
+    path("", include("queues.api.urls")),
+    path("", include("orgs.api.urls")),
     path("", include("dlq.api.urls")),
 ]
 #: Every page below an organization and a project; a new door's paths are added here.
@@ -29,13 +29,14 @@ project_pages = [
     path("", include("jobs.web.alert_urls")),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
+    # What is asked most often comes first: patterns are tried one by one.
+    path("api/", include(api)),
     path("", include("accounts.web.urls")),
     path("", include("jobs.web.entry_urls")),
     path("o/<slug:org_slug>/", include("orgs.web.urls")),
     path("p/<slug:org_slug>/<slug:project_slug>/", include(project_pages)),
     path("api/schema", api_docs.schema, name="api_schema"),
     path("api/docs", api_docs.DocsView.as_view(), name="api_docs"),
-    path("api/", include(api)),
     path("admin/", admin.site.urls),
 ]
 handler400 = "scheduler_project.views.bad_request"

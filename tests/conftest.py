@@ -10,9 +10,11 @@ import pytest
 import structlog
 from django.conf import settings
 from django.db import connection
+from pytest_django import DjangoDbBlocker
 
 from orgs.models import Organization, Project
 from queues.models import Queue
+from tests import distributed
 from tests.factories import make_organization, make_project, make_queue
 
 
@@ -26,6 +28,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """The last process out stops it; workers of a parallel run leave it to the one that started them."""
     if settings.EMBEDDED is not None and not hasattr(config, "workerinput"):
         settings.EMBEDDED.stop("immediate")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """With APP_TEST_DISTRIBUTED=1 (`make test-distributed`) the tenant tables are partitioned by project."""
+    if distributed.IS_DISTRIBUTED:
+        with django_db_blocker.unblock():
+            distributed.distribute()
 
 
 @pytest.fixture

@@ -92,6 +92,7 @@ class Hub:
         self._watched_at = float("-inf")
         self._is_settling = False
         self._keeper: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self.is_closing = False
 
     @asynccontextmanager
@@ -127,12 +128,14 @@ class Hub:
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.gather(self._keeper, return_exceptions=True)
+        if self._watching is not None:
+            await asyncio.gather(self._watching, return_exceptions=True)
 
     async def _begin(self) -> None:
         if settings.LISTEN:
             self._listener.start()
             if time.monotonic() > self._watched_at + RENEW_EVERY_S * 2:
-                await self._watch()
+                await self._watch_together()
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name="events keeper")
 
@@ -146,6 +149,12 @@ class Hub:
             await asyncio.sleep(RENEW_EVERY_S)
             if self._subscribers:
                 await self._watch()
+
+    async def _watch_together(self) -> None:
+        """All who come at once, as after a deploy, wait for one statement; each of their own would tell all to look."""
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch(), name="events watch")
+        await asyncio.shield(self._watching)  # one who leaves does not end it for the others
 
     async def _watch(self) -> None:
         is_new = time.monotonic() > self._watched_at + WATCH_FOR_S - SETTLE_S

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from jobs.selectors.dashboard import RANGES, History, Now, failing, history, project_now
 from orgs.web.access import MemberRequest, member_view
+from scheduler_project.lib.replica import from_replica
 from scheduler_project.lib.web.charts import distribution
 from scheduler_project.lib.web.history import charts_of
 from scheduler_project.lib.web.pages import respond
@@ -19,6 +20,7 @@ MOST_UPCOMING = 6
 
 @require_safe
 @member_view()
+@from_replica
 def dashboard(request: MemberRequest) -> HttpResponse:
     name = range_of(request)
     past = history(request.project.pk, request.now, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -18,7 +19,8 @@ def refusals(answers: Mapping[str, DomainError]) -> Iterator[None]:
         with transaction.atomic():
             yield
     except IntegrityError as error:
-        answer = answers.get(_violated(error))
+        name = _violated(error)
+        answer = answers.get(name) or answers.get(_of_whole_table(name))
         if answer is None:
             raise
         raise answer from None
@@ -27,6 +29,11 @@ def refusals(answers: Mapping[str, DomainError]) -> Iterator[None]:
 def taken(field: str, message: str) -> Conflict:
     """The answer for a value that must be unique and is not."""
     return Conflict(f"{field}: {message}", [FieldError(field, message)])
+
+
+def _of_whole_table(name: str) -> str:
+    """The constraint that one of a partition or shard stands for, where these are named by number."""
+    return re.sub(r"_\d+$", "", name)
 
 
 def _violated(error: IntegrityError) -> str:

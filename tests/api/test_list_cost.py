@@ -10,6 +10,7 @@ from django.db import connection
 from jobs import sql
 from jobs.states import JobStatus
 from scheduler_project.lib.ids import HIGHEST, LOWEST
+from tests import distributed
 from tests.factories import make_project, make_queue
 from tests.sizes import PLAN_ROWS
 
@@ -45,6 +46,7 @@ def full(django_db_setup, django_db_blocker):
         transaction.set_rollback(True)
 
 
+@distributed.plain_plans
 @pytest.mark.parametrize("status", [None, *JobStatus.values])
 def test_a_page_touches_a_bounded_number_of_pages(full, django_db_blocker, status):
     place = {"from_id": LOWEST, "below_id": HIGHEST, "rows": 51, "limit": 51, "skip": 0}

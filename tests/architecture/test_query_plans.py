@@ -20,10 +20,11 @@ from jobs.models import Job
 from queues.models import Queue
 from scheduler_project.lib.sql import run_together
 from scheduler_project.lib.statements import Call, plain_array
+from tests import distributed
 from tests.factories import ANY_TYPE, claim_from, make_organization, make_project, make_queue
 from tests.sizes import PLAN_ROWS
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, distributed.plain_plans]
 
 #: Mostly a past, some waiting, few in flight.
 PAST, QUEUED, SCHEDULED, DUE, KEYED = (PLAN_ROWS * percent // 100 for percent in (75, 10, 5, 2, 3))

@@ -8,19 +8,9 @@ import pytest
 from django.apps import apps
 from django.db import connection, models
 
-pytestmark = pytest.mark.django_db
+from tests import distributed
 
-#: Tables that name a project and are not a tenant's own, each with the reason.
-NOT_OF_A_TENANT = {
-    "api_keys": "a key is found by its hash before its project is known",
-    "audit_log": "belongs to the organization; not every deed has a project",
-    "workers": "serve all projects; only a remote one belongs to one",
-}
-TENANT_TABLES = """
-select t.oid, t.relname from pg_class t
-  join pg_attribute a on a.attrelid = t.oid and a.attname = 'project_id' and not a.attisdropped
- where t.relkind in ('r', 'p') and t.relnamespace = 'public'::regnamespace
-"""
+pytestmark = pytest.mark.django_db
 
 
 def rows(sql: str, *params: Any) -> list[tuple[Any, ...]]:
@@ -30,7 +20,7 @@ def rows(sql: str, *params: Any) -> list[tuple[Any, ...]]:
 
 
 def tenant_tables() -> dict[str, int]:
-    return {name: oid for oid, name in rows(TENANT_TABLES) if name not in NOT_OF_A_TENANT}
+    return {table.name: table.oid for table in distributed.tenant_tables()}
 
 
 def test_the_tenant_tables_are_found() -> None:
@@ -133,7 +123,12 @@ def test_only_three_indexes_of_jobs_cover_every_row() -> None:
 
 @pytest.mark.parametrize("table", ["jobs", "workers", "leader_terms", "token_buckets"])
 def test_hot_tables_are_vacuumed_by_a_number_of_rows_and_leave_room_in_their_pages(table: str) -> None:
-    [(options,)] = rows("select reloptions from pg_class where oid = %s::regclass", table)
+    # A partitioned table has none of its own.
+    [(options,)] = rows(
+        "select distinct reloptions from pg_class where relkind = 'r'"
+        " and oid in (select %s::regclass union select relid from pg_partition_tree(%s::regclass))",
+        table, table,
+    )  # fmt: skip
 
     settings = dict(option.split("=") for option in options)
     assert float(settings["autovacuum_vacuum_scale_factor"]) == 0

@@ -21,6 +21,7 @@ from queues.models import Queue
 from scheduler_project.lib.ids import uuid7
 from scheduler_project.lib.pg import connect_direct
 from scheduler_project.lib.sql import database_now
+from tests import distributed
 from tests.doctor.conftest import doctor
 from tests.doctor.pooler import Pooler
 from tests.factories import claim_one, make_job, path_of
@@ -155,8 +156,9 @@ def test_a_forgotten_transaction(names: Names, other_session: Any, monkeypatch: 
 
 
 def test_a_table_that_nobody_cleans(names: Names) -> None:
-    sql("alter table jobs set (autovacuum_enabled = false)")
-    names("bloat", "autovacuum is off for jobs")
+    table = "jobs_0" if distributed.IS_DISTRIBUTED else "jobs"  # a partitioned table has no rows of its own
+    sql(f"alter table {table} set (autovacuum_enabled = false)")
+    names("bloat", f"autovacuum is off for {table}")
 
 
 def test_a_table_full_of_dead_rows(names: Names, other_session: Any, monkeypatch: pytest.MonkeyPatch) -> None:

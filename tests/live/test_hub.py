@@ -8,6 +8,7 @@ import json
 import pytest
 
 from jobs.events import IDS, Change, _bodies
+from jobs.live import hub as hub_module
 from jobs.live.hub import BACKLOG, Hub, Subscriber
 from jobs.live.messages import RESYNC, News, Subset, joined, news_of_jobs
 from jobs.live.people import Listener
@@ -55,6 +56,42 @@ def test_a_full_backlog_gives_way_to_a_resync_and_goes_on():
         return await subscriber.take(0.01)
 
     assert asyncio.run(run()) == [RESYNC, "y"]
+
+
+def test_many_who_come_at_once_ask_for_one_watch_and_are_told_once_to_look(monkeypatch):
+    """As after a deploy. One of them leaves again meanwhile."""
+    watched: list[float] = []
+
+    async def watch(_do, _id, for_s: float) -> None:
+        watched.append(for_s)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(hub_module, "in_thread", watch)
+    monkeypatch.setattr(hub_module, "SETTLE_S", 0.0)
+
+    async def run() -> list[list[str]]:
+        hub, is_over = Hub(), asyncio.Event()
+        monkeypatch.setattr(hub._listener, "start", lambda: None)
+        hub._listener.is_listening.set()
+        backlogs: list[list[str]] = []
+
+        async def come() -> None:
+            async with hub.listen(LISTENER) as subscriber:
+                await is_over.wait()
+                backlogs.append(await subscriber.take(0.01))
+
+        coming = [asyncio.create_task(come()) for _ in range(40)]
+        await asyncio.sleep(0)
+        coming[0].cancel()
+        while hub._watching is None or not hub._watching.done() or hub._is_settling:
+            await asyncio.sleep(0)
+        is_over.set()
+        await asyncio.gather(*coming, return_exceptions=True)
+        await hub.stop()
+        return backlogs
+
+    assert asyncio.run(run()) == [[RESYNC]] * 39
+    assert watched == [hub_module.WATCH_FOR_S]
 
 
 @pytest.mark.parametrize(

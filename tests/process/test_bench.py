@@ -21,7 +21,9 @@ def scratch_databases() -> set[str]:
     return {row[0] for row in rows}
 
 
-@pytest.mark.parametrize("measure", ["enqueue", *[pytest.param(m, marks=long) for m in ("drain", "batch", "live")]])
+@pytest.mark.parametrize(
+    "measure", ["enqueue", *[pytest.param(m, marks=long) for m in ("drain", "batch", "api", "live")]]
+)
 @pytest.mark.timeout(240)
 def test_benchmark_answers_with_figures_and_drops_its_database(transactional_db: None, measure: str) -> None:
     before = scratch_databases()

@@ -87,7 +87,9 @@ def test_reaping_ends_all_expired_attempts(queue: Queue) -> None:
     leases = claim_from(queue, 450)
     Job.objects.filter(pk__in=[lease.job_id for lease in leases[:-1]]).update(lease_expires_at=Now())
 
-    assert reap.duty(15.0).run() is None
+    duty = reap.duty(15.0)
+    while duty.run() == 0.0:  # a round ends after a while, however much is left
+        pass
 
     assert Job.objects.in_flight().count() == 1
     assert Job.objects.filter(status="scheduled", attempt_count=1).count() == 449

@@ -13,10 +13,11 @@ from jobs.selectors.job_lists import page_of_jobs
 from jobs.web.job_filter import Chosen
 from queues.models import Queue
 from scheduler_project.lib.sql import database_now
+from tests import distributed
 from tests.api.test_list_cost import FILL, JOBS
 from tests.factories import make_project, make_queue
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, distributed.plain_plans]
 
 #: An attempt for each job; one in a thousand attempts has failed.
 ATTEMPTS = """
