@@ -86,4 +86,5 @@ FOR_ADMINS = {
     "new-queue": "queues/new", "new-schedule": "scheduled-jobs/new", "new-policy": "retry-policies/new",
     "new-alert-rule": "settings/alerts/new", "new-event-webhook": "settings/event-webhooks/new",
     "audit-log": "audit-log", "api-keys": "settings/api-keys", "webhook-secrets": "settings/webhook-secrets",
+    "egress": "settings/egress",
 }  # fmt: skip
