@@ -172,7 +172,7 @@ def _moment_of(job: Job) -> tuple[str, datetime | None]:
     if job.status == JobStatus.SCHEDULED:
         return ("waits for other jobs" if job.is_blocked else "due", None if job.is_blocked else job.run_at)
     if job.status == JobStatus.QUEUED:
-        return "ready since", job.run_at
+        return "ready", job.run_at
     if job.status in (JobStatus.CLAIMED, JobStatus.RUNNING):
-        return "since", job.locked_at
+        return "began", job.locked_at
     return "ended", job.completed_at

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.hints import WORK, hint
-from jobs.selectors.dashboard import RANGES, alive_workers, history, queues_now, serves, with_counts
+from jobs.selectors.dashboard import RANGES, alive_workers, history, queues_now, reports, serves, with_counts
 from jobs.selectors.queue_detail import next_up
 from jobs.services.closing import delete_queue
 from jobs.services.operations import NewOperation, prepare, start
@@ -97,31 +97,42 @@ def edit(request: MemberRequest, queue_id: UUID) -> HttpResponse:
 @require_POST
 @member_view(needs=Role.ADMIN)
 def pause(request: MemberRequest, queue_id: UUID) -> HttpResponse:
-    reason = request.POST.get("reason", "").replace("\x00", "").strip()[:500]
-    with locked(queue_id):
-        found = _get(request, queue_id)
-        with deed(request.actor, "queue.pause", found):
-            was_paused = found.is_paused
-            pause_queue(found, reason=reason)
-            tell_pause(found, was_paused=was_paused)
-    wait_until_begun(found.pk)
-    say(request, f"{found.name} is paused. Running jobs go on.", undo=_path(request, queue_id, "resume"))
-    return back_to(_path(request, queue_id))
+    reason, here = request.POST.get("reason", "").replace("\x00", "").strip()[:500], _path(request, queue_id)
+
+    def do() -> HttpResponse:
+        with locked(queue_id):
+            found = _get(request, queue_id)
+            with deed(request.actor, "queue.pause", found):
+                was_paused = found.is_paused
+                pause_queue(found, reason=reason)
+                tell_pause(found, was_paused=was_paused)
+        wait_until_begun(found.pk)
+        say(request, f"{found.name} is paused. Running jobs go on.", undo=_path(request, queue_id, "resume"))
+        return back_to(here)
+
+    _get(request, queue_id)
+    return act(request, do, back=here)
 
 
 @require_POST
 @member_view(needs=Role.ADMIN)
 def resume(request: MemberRequest, queue_id: UUID) -> HttpResponse:
-    with locked(queue_id):
-        found = _get(request, queue_id)
-        reason = found.paused_reason
-        with deed(request.actor, "queue.resume", found):
-            was_paused = found.is_paused
-            resume_queue(found)
-            tell_pause(found, was_paused=was_paused)
-    hint(WORK, str(queue_id))
-    say(request, f"{found.name} is resumed.", undo=_path(request, queue_id, "pause"), reason=reason)
-    return back_to(_path(request, queue_id))
+    here = _path(request, queue_id)
+
+    def do() -> HttpResponse:
+        with locked(queue_id):
+            found = _get(request, queue_id)
+            reason = found.paused_reason
+            with deed(request.actor, "queue.resume", found):
+                was_paused = found.is_paused
+                resume_queue(found)
+                tell_pause(found, was_paused=was_paused)
+        hint(WORK, str(queue_id))
+        say(request, f"{found.name} is resumed.", undo=_path(request, queue_id, "pause"), reason=reason)
+        return back_to(here)
+
+    _get(request, queue_id)
+    return act(request, do, back=here)
 
 
 @require_POST
@@ -194,7 +205,7 @@ def _show(
         "row": row,
         "range": name,
         "ranges": RANGES,
-        "workers": [worker for worker in workers if serves(worker, path)],
+        "workers": [(worker, reports(worker, request.now)) for worker in workers if serves(worker, path)],
         "past": past,
         "next_up": next_up(found, row),
         "types": sorted(past.by_type.items(), key=lambda item: -item[1].total())[:20],
