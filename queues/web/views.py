@@ -199,6 +199,7 @@ def _show(
     [row] = queues_now(request.project, [found], workers, request.now)
     path = f"{request.organization.slug}/{request.project.slug}/{found.name}"
     past = history(request.project.pk, request.now, name, found.pk)
+    ended = [(job_type, counts) for job_type, counts in past.by_type.items() if counts.total()]
     context: dict[str, Any] = {
         "section": "queues",
         "queue": found,
@@ -208,7 +209,7 @@ def _show(
         "workers": [(worker, reports(worker, request.now)) for worker in workers if serves(worker, path)],
         "past": past,
         "next_up": next_up(found, row),
-        "types": sorted(past.by_type.items(), key=lambda item: -item[1].total())[:20],
+        "types": sorted(ended, key=lambda item: -item[1].total())[:20],
         "form": form or QueueForm(request.project.pk, initial=values_of(found)),
         "is_editing": form is not None,
         "problem": problem,

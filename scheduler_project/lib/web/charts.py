@@ -152,17 +152,19 @@ def _with_unit(value: float, unit: str) -> str:
 
 
 def _path(values: Sequence[float | None], top: float) -> str:
+    """A line with gaps; a value between two gaps is a short stroke, which can be seen."""
     step = WIDTH / max(len(values), 1)
-    parts, pen = [], "M"
+    parts = []
     for i, value in enumerate(values):
         if value is None:
-            pen = "M"
             continue
-        y = HEIGHT - value / top * HEIGHT
-        parts.append(f"{pen}{(i + 0.5) * step:.1f} {y:.1f}")
-        if pen == "M":
-            parts.append("h0.1")
-        pen = "L"
+        x, y = (i + 0.5) * step, HEIGHT - value / top * HEIGHT
+        is_first = i == 0 or values[i - 1] is None
+        is_last = i + 1 == len(values) or values[i + 1] is None
+        if is_first and is_last:
+            parts.append(f"M{x - step * 0.4:.1f} {y:.1f}h{step * 0.8:.1f}")
+        else:
+            parts.append(f"{'M' if is_first else 'L'}{x:.1f} {y:.1f}")
     return "".join(parts)
 
 
