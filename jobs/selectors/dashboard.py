@@ -129,7 +129,9 @@ def project_now(project: Project, now: datetime) -> Now:
     due = ScheduledJob.objects.filter(project=project, is_active=True).defer("payload_template")
     schedules = list(due.order_by("next_run_at", "id")[:MOST_SCHEDULES])
     leader, firing = _leader_and_alerts(project.pk)
+    leaderless_since = None
     if leader and (leader.ended_at or (now - leader.renewed_at).total_seconds() > LEADER_SILENT_S):
+        leaderless_since = leader.ended_at or leader.renewed_at
         leader = None
     total: Counter[str] = Counter()
     for row in queues:
@@ -140,8 +142,11 @@ def project_now(project: Project, now: datetime) -> Now:
         *_of_alerts(firing),
         *_of_queues(queues),
         *_of_schedules(schedules, now),
-        *_of_system(leader, total, workers, now),
+        *_of_system(total, workers, now),
     ]
+    if leader is None:
+        text = "No scheduler leads: nothing due is queued"
+        attention.append(Attention(text, leaderless_since, "workers", is_bad=True))
     attention.sort(key=lambda row: not row.is_bad)
     return Now(queues, workers, schedules, leader, total, capacity, max(ages, default=None), attention)
 
@@ -308,12 +313,8 @@ def _of_schedules(rows: Sequence[ScheduledJob], now: datetime) -> list[Attention
     return found[:20]
 
 
-def _of_system(
-    leader: LeaderTerm | None, total: Counter[str], workers: Sequence[Worker], now: datetime
-) -> list[Attention]:
+def _of_system(total: Counter[str], workers: Sequence[Worker], now: datetime) -> list[Attention]:
     found = []
-    if leader is None:
-        found.append(Attention("No scheduler leads: nothing due is queued", None, "workers", is_bad=True))
     if not workers:
         found.append(Attention("No worker is alive: nothing runs", None, "workers", is_bad=True))
     silent = [w for w in workers if not reports(w, now)]

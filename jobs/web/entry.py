@@ -27,6 +27,10 @@ from scheduler_project.lib.web.paging import id_or_none
 from scheduler_project.lib.web.viewer import PROJECT
 
 MOST_SUGGESTED = 6
+_FIRST_CURL = (
+    "curl -X POST {} -H 'X-API-Key: {}' -H 'Content-Type: application/json' "
+    """-d '{{"queue": "default", "job_type": "test.echo", "payload": {{"hello": "world"}}}}'"""
+)
 
 
 @login_required
@@ -53,7 +57,12 @@ def welcome(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         try:
             project, key = _begin(request)
-            return render(request, "jobs/first_job.html", {"new": project, "key": key}, status=201)
+            context = {
+                "new": project,
+                "key": key,
+                "curl": _FIRST_CURL.format(request.build_absolute_uri("/api/jobs"), key),
+            }
+            return render(request, "jobs/first_job.html", context, status=201)
         except DomainError as error:
             problem = error.message
     return render(request, "jobs/welcome.html", {"problem": problem}, status=422 if problem else 200)
