@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from jobs.selectors.dashboard import RANGES, Failing, History, Now, failing, history, project_now, reports
+from jobs.selectors.dashboard import RANGES, History, Now, failing, history, project_now, reports
+from jobs.web.job_filter import alike
 from orgs.web.access import MemberRequest, member_view
 from scheduler_project.lib.web.charts import distribution
 from scheduler_project.lib.web.history import charts_of
@@ -24,9 +24,9 @@ def dashboard(request: MemberRequest) -> HttpResponse:
     name = range_of(request)
     past = history(request.project.pk, request.now, name)
     present = project_now(request.project, request.now)
-    alike, is_cut = failing(request.project.pk, past.bars[0])
+    causes, is_cut = failing(request.project.pk, past.bars[0])
     context = {"section": "dashboard", "range": name, "ranges": RANGES, "past": past, "present": present}
-    context |= {"failing": [_with_search(row) for row in alike], "is_cut": is_cut}
+    context |= {"failing": [(row, alike(row.error)) for row in causes], "is_cut": is_cut}
     context["workers"] = [
         {"worker": worker, "reports": reports(worker, request.now)} for worker in present.workers[:MOST_WORKERS]
     ]
@@ -76,9 +76,3 @@ def _lines(past: History, name: str) -> dict[str, Any]:
         "dead_label": f"New dead letters, {name}",
         **{f"{key}_label": f"{label}, {name}" for key, label in labels.items()},
     }
-
-
-def _with_search(row: Failing) -> dict[str, Any]:
-    """With the longest part of the error that is equal in all of them: the list of jobs finds them by it."""
-    part = max(re.split(r"[#…'\"\n]+", row.error), key=len).strip()
-    return {"job_type": row.job_type, "error": row.error, "last": row.last, "count": row.count, "part": part[:100]}
