@@ -23,7 +23,7 @@ from scheduler_project.lib.sealed_json import masked
 from scheduler_project.lib.web.actions import act
 from scheduler_project.lib.web.care import CareForm
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
-from scheduler_project.lib.web.pages import back_to, respond
+from scheduler_project.lib.web.pages import back_to, own_path, respond
 from scheduler_project.lib.web.paging import id_or_none, page_by_id
 from scheduler_project.lib.web.toasts import complain, say_and_link
 
@@ -93,7 +93,7 @@ def resolve_many(request: MemberRequest) -> HttpResponse:
     """Decide about selected letters, a group, or all that match: as an operation that the scheduler carries out."""
     decision = _decision(request)
     action, verb, _, done = DECISIONS[decision]
-    here = path_in(request, "dead_letter")
+    here = own_path(request, request.POST.get("next", ""), path_in(request, "dead_letter"))
     new = _wanted(request, action)
     if new is None:
         complain(request, "Select at least one letter.")

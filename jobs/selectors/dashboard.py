@@ -61,9 +61,12 @@ class History:
     """What was done in a range, in equal bars, the oldest first; times in seconds."""
 
     bars: list[datetime]
+    created: list[int]
+    started: list[int]
     completed: list[int]
     failed: list[int]
     cancelled: list[int]
+    dead: list[int]
     wait: dict[str, list[float | None]] = field(default_factory=dict)
     run: dict[str, list[float | None]] = field(default_factory=dict)
     by_type: dict[str, Counter[str]] = field(default_factory=dict)
@@ -126,19 +129,24 @@ def project_now(project: Project, now: datetime) -> Now:
     due = ScheduledJob.objects.filter(project=project, is_active=True).defer("payload_template")
     schedules = list(due.order_by("next_run_at", "id")[:MOST_SCHEDULES])
     leader, firing = _leader_and_alerts(project.pk)
+    leaderless_since = None
     if leader and (leader.ended_at or (now - leader.renewed_at).total_seconds() > LEADER_SILENT_S):
+        leaderless_since = leader.ended_at or leader.renewed_at
         leader = None
     total: Counter[str] = Counter()
     for row in queues:
         total.update(row.depth)
     ages = [row.oldest_s for row in queues if row.oldest_s is not None]
-    capacity = sum(worker.max_concurrency for worker in workers if _reports(worker, now))
+    capacity = sum(worker.max_concurrency for worker in workers if reports(worker, now))
     attention = [
         *_of_alerts(firing),
         *_of_queues(queues),
         *_of_schedules(schedules, now),
-        *_of_system(leader, total, workers, now),
+        *_of_system(total, workers, now),
     ]
+    if leader is None:
+        text = "No scheduler leads: nothing due is queued"
+        attention.append(Attention(text, leaderless_since, "workers", is_bad=True))
     attention.sort(key=lambda row: not row.is_bad)
     return Now(queues, workers, schedules, leader, total, capacity, max(ages, default=None), attention)
 
@@ -172,7 +180,7 @@ def queues_now(project: Project, queues: Sequence[Queue], workers: Sequence[Work
         at = None if depth["oldest"] is None else datetime.fromisoformat(depth["oldest"])
         age = None if at is None else max(0.0, (now - at).total_seconds())
         path = f"{project.organization.slug}/{project.slug}/{queue.name}"
-        served = any(w.status == "active" and _reports(w, now) and serves(w, path) for w in workers)
+        served = any(w.status == "active" and reports(w, now) and serves(w, path) for w in workers)
         counts = {name: count for name, count in depth.items() if name != "oldest"}
         rows.append(QueueNow(queue, counts, age, served, at))
     return rows
@@ -200,11 +208,15 @@ def history(project_id: UUID, now: datetime, range_name: str, queue_id: UUID | N
     end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     since = end - timedelta(seconds=length_s)
     bars = [since + step * i for i in range(count)]
-    found = History(bars, [0] * count, [0] * count, [0] * count)
+    none = [0] * count
+    found = History(bars, [*none], [*none], [*none], [*none], [*none], [*none])
     waits: dict[int, list[list[int]]] = defaultdict(list)
     runs: dict[int, list[list[int]]] = defaultdict(list)
     for job_type, point in points_by_type(project_id, Range(since, end), queue_id):
         bar = int((point.at - since) / step)
+        found.created[bar] += point.created
+        found.started[bar] += point.started
+        found.dead[bar] += point.dead
         found.completed[bar] += point.completed
         found.failed[bar] += point.failed + point.expired
         found.cancelled[bar] += point.cancelled
@@ -245,7 +257,8 @@ def _alive(project_id: UUID) -> Any:
     return Worker.objects.filter(seen, status__in=[Worker.Status.ACTIVE, Worker.Status.DRAINING])
 
 
-def _reports(worker: Worker, now: datetime) -> bool:
+def reports(worker: Worker, now: datetime) -> bool:
+    """Did the worker send a heartbeat lately?"""
     return (now - worker.last_seen_at).total_seconds() <= LEADER_SILENT_S
 
 
@@ -300,15 +313,11 @@ def _of_schedules(rows: Sequence[ScheduledJob], now: datetime) -> list[Attention
     return found[:20]
 
 
-def _of_system(
-    leader: LeaderTerm | None, total: Counter[str], workers: Sequence[Worker], now: datetime
-) -> list[Attention]:
+def _of_system(total: Counter[str], workers: Sequence[Worker], now: datetime) -> list[Attention]:
     found = []
-    if leader is None:
-        found.append(Attention("No scheduler leads: nothing due is queued", None, "workers", is_bad=True))
     if not workers:
         found.append(Attention("No worker is alive: nothing runs", None, "workers", is_bad=True))
-    silent = [w for w in workers if not _reports(w, now)]
+    silent = [w for w in workers if not reports(w, now)]
     for worker in silent[:10]:
         text = f"{worker.hostname}:{worker.pid} does not report; its jobs return when their leases end"
         found.append(Attention(text, worker.last_seen_at, "workers", is_bad=True))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-from django.db.models import Count, QuerySet, Value
+from django.db.models import Count, F, QuerySet, Sum, Value
 
 from dlq.models import DeadLetter
 from jobs.histogram import added, percentile_ms
@@ -18,6 +18,7 @@ from jobs.selectors.queue_stats import QueueNow, queues_now
 from jobs.states import JobStatus
 
 DEAD_LETTERS = "dead_letter"
+RECENT_MINUTES = 15
 _SHOWN = (JobStatus.QUEUED, JobStatus.SCHEDULED, JobStatus.CLAIMED, JobStatus.RUNNING)
 
 
@@ -69,6 +70,19 @@ class Point:
     runs: list[int]
 
 
+@dataclass(slots=True)
+class Recent:
+    """The attempts that ended in each of the last minutes, the oldest first, and how many of them all failed."""
+
+    ended: list[int]
+    failed: int = 0
+
+    @property
+    def total(self) -> int:
+        """All that ended."""
+        return sum(self.ended)
+
+
 @dataclass(frozen=True, slots=True)
 class Percentiles:
     """Milliseconds; None if nothing ran."""
@@ -106,6 +120,21 @@ def points_by_type(project_id: UUID, span: Range, queue_id: UUID | None = None) 
     """Of a queue a point for each step and job type; of a whole project one for each step, of type "". One query."""
     rows = _sums(project_id, span, WHOLE_PROJECT if queue_id is None else queue_id, None)
     return [(row.job_type, _point(row.at, [row])) for row in rows.order_by("at")]
+
+
+def recent_of(project_id: UUID, queue_ids: Iterable[UUID], now: datetime) -> dict[UUID, Recent]:
+    """What ended in each of these queues in the last RECENT_MINUTES; one in which nothing did is missing. One query."""
+    end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    since = end - timedelta(minutes=RECENT_MINUTES)
+    rows = _sums(project_id, Range(since, end), None, None).filter(queue_id__in=list(queue_ids))
+    sums = rows.values_list("queue_id", "at").annotate(good=Sum("completed"), bad=Sum(F("failed") + F("expired")))
+    found: defaultdict[UUID, Recent] = defaultdict(lambda: Recent([0] * RECENT_MINUTES))
+    for queue_id, at, good, bad in sums:
+        if good or bad:
+            recent = found[queue_id]
+            recent.ended[(at - since) // timedelta(minutes=1)] += good + bad
+            recent.failed += bad
+    return dict(found)
 
 
 def percentiles(points: Sequence[Point]) -> tuple[Percentiles, Percentiles]:

@@ -14,6 +14,7 @@ from jobs.models.outgoing import MAX_URL_CHARS
 from jobs.services.alert_rules import MAX_ATTEMPTS, MAX_NAME_CHARS
 from queues.models import Queue
 from scheduler_project.lib.web.actions import DomainForm
+from scheduler_project.lib.web.text import harmless
 
 
 class RuleForm(DomainForm):
@@ -50,7 +51,7 @@ class RuleForm(DomainForm):
     def __init__(self, *args: Any, queues: list[Queue], is_new: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field: Any = self.fields["queue"]
-        field.choices = [("", "All queues"), *((str(queue.pk), queue.name) for queue in queues)]
+        field.choices = [("", "All queues"), *((str(queue.pk), harmless(queue.name, 80)) for queue in queues)]
         if not is_new:  # what a rule measures never changes
             del self.fields["kind"]
 

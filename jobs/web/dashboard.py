@@ -7,7 +7,8 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from jobs.selectors.dashboard import RANGES, History, Now, failing, history, project_now
+from jobs.selectors.dashboard import RANGES, History, Now, failing, history, project_now, reports
+from jobs.web.job_filter import alike
 from orgs.web.access import MemberRequest, member_view
 from scheduler_project.lib.replica import from_replica
 from scheduler_project.lib.web.charts import distribution
@@ -15,7 +16,7 @@ from scheduler_project.lib.web.history import charts_of
 from scheduler_project.lib.web.pages import respond
 from scheduler_project.lib.web.viewer import zone_of
 
-MOST_UPCOMING = 6
+MOST_UPCOMING, MOST_WORKERS = 6, 8
 
 
 @require_safe
@@ -25,10 +26,13 @@ def dashboard(request: MemberRequest) -> HttpResponse:
     name = range_of(request)
     past = history(request.project.pk, request.now, name)
     present = project_now(request.project, request.now)
-    alike, is_cut = failing(request.project.pk, past.bars[0])
+    causes, is_cut = failing(request.project.pk, past.bars[0])
     context = {"section": "dashboard", "range": name, "ranges": RANGES, "past": past, "present": present}
-    context |= {"failing": alike, "is_cut": is_cut}
-    context |= charts_of(past, zone_of(request)) | _tiles(past, present)
+    context |= {"failing": [(row, alike(row.error)) for row in causes], "is_cut": is_cut}
+    context["workers"] = [
+        {"worker": worker, "reports": reports(worker, request.now)} for worker in present.workers[:MOST_WORKERS]
+    ]
+    context |= charts_of(past, zone_of(request)) | _tiles(past, present) | _lines(past, name)
     return respond(request, "jobs/dashboard.html", "jobs/_dashboard.html", context)
 
 
@@ -55,7 +59,22 @@ def _tiles(past: History, present: Now) -> dict[str, Any]:
         "dead": total["dead_letter"],
         "failure_rate": 100 * sum(past.failed) / ended if ended else None,
         "failed": sum(past.failed),
+        "ended": ended,
         "by_status": distribution(parts, "Jobs by status"),
         "statuses": parts,
         "upcoming": [row for row in present.schedules if row.next_run_at and not row.is_paused][:MOST_UPCOMING],
+    }
+
+
+def _lines(past: History, name: str) -> dict[str, Any]:
+    """What the small lines in the tiles show, and what they are called."""
+    waits = past.wait["p95"]
+    known = [wait for wait in waits if wait is not None]
+    labels = {"submitted": "Submitted", "waits": "Waits, 95 %", "started": "Begun", "failures": "Failed attempts"}
+    return {
+        "n_created": sum(past.created),
+        "wait_line": [wait or 0.0 for wait in waits],
+        "typical_wait": max(known) if known else None,
+        "dead_label": f"New dead letters, {name}",
+        **{f"{key}_label": f"{label}, {name}" for key, label in labels.items()},
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -10,21 +12,25 @@ from django.shortcuts import redirect, render
 from django.urls import NoReverseMatch, reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from jobs.models import Job
+from jobs.models import Job, JobBatch, ScheduledJob
 from jobs.web.shell import navigation
 from orgs.access import Person
 from orgs.audit import deed
 from orgs.models import Project
 from orgs.selectors import list_projects
 from orgs.services import create_organization, create_project
-from orgs.web.access import MemberRequest, member_view
-from queues.models import Queue
+from orgs.web.access import MemberRequest, member_view, path_in
+from queues.models import Queue, RetryPolicy
 from queues.services import create_queue
 from scheduler_project.lib.errors import DomainError
 from scheduler_project.lib.web.paging import id_or_none
 from scheduler_project.lib.web.viewer import PROJECT
 
-MOST_SUGGESTED = 8
+MOST_SUGGESTED = 6
+_FIRST_CURL = (
+    "curl -X POST {} -H 'X-API-Key: {}' -H 'Content-Type: application/json' "
+    """-d '{{"queue": "default", "job_type": "test.echo", "payload": {{"hello": "world"}}}}'"""
+)
 
 
 @login_required
@@ -51,7 +57,12 @@ def welcome(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         try:
             project, key = _begin(request)
-            return render(request, "jobs/first_job.html", {"new": project, "key": key}, status=201)
+            context = {
+                "new": project,
+                "key": key,
+                "curl": _FIRST_CURL.format(request.build_absolute_uri("/api/jobs"), key),
+            }
+            return render(request, "jobs/first_job.html", context, status=201)
         except DomainError as error:
             problem = error.message
     return render(request, "jobs/welcome.html", {"problem": problem}, status=422 if problem else 200)
@@ -81,18 +92,36 @@ def first_arrival(request: MemberRequest) -> HttpResponse:
 @require_safe
 @member_view()
 def jump(request: MemberRequest) -> HttpResponse:
-    """Suggestions: pages, queues, a pasted job id."""
-    text = request.GET.get("q", "").strip()[:100]
-    slugs = [request.organization.slug, request.project.slug]
+    """Suggestions: pages; queues, schedules, batches and policies by name; a pasted job id; a search for jobs."""
+    text = request.GET.get("q", "").replace("\x00", "").strip()[:100]
     items = [(item.url, item.name, item.label, "page") for item in navigation(request) if _fits(item.label, text)]
     if text:
-        queues = Queue.objects.filter(project=request.project, deleted_at=None, name__icontains=text).order_by("name")
-        items += [(reverse("queue", args=[*slugs, q.pk]), "queues", q.name, "queue") for q in queues[:MOST_SUGGESTED]]
+        items += [
+            (path_in(request, page, row.pk), glyph, row.name, kind)
+            for model, page, glyph, kind in _NAMED
+            for row in _called(model, request.project.pk, text)
+        ]
+        items.append((f"{path_in(request, 'jobs')}?{urlencode({'q': text})}", "search", text, "search the jobs"))
     job_id = id_or_none(text)
     if job_id and Job.objects.filter(pk=job_id, project=request.project).exists():
-        with contextlib.suppress(NoReverseMatch):
-            items.insert(0, (reverse("job", args=[*slugs, job_id]), "jobs", str(job_id), "job"))
+        items.insert(0, (path_in(request, "job", job_id), "jobs", str(job_id), "job"))
     return render(request, "jobs/_jump.html", {"items": items, "text": text})
+
+
+#: What is found by its name: the model, its page, the glyph, and the word for it.
+_NAMED: tuple[tuple[Any, str, str, str], ...] = (
+    (Queue, "queue", "queues", "queue"),
+    (ScheduledJob, "scheduled_job", "scheduled_jobs", "schedule"),
+    (JobBatch, "batch", "batches", "batch"),
+    (RetryPolicy, "retry_policy", "retry_policies", "retry policy"),
+)
+
+
+def _called(model: Any, project_id: UUID, text: str) -> Any:
+    rows = model.objects.filter(project=project_id, name__icontains=text).only("pk", "name")
+    alive = rows.filter(deleted_at=None) if model is Queue else rows
+    # The newest: batches are many, and no index orders them by name.
+    return alive.order_by("-pk" if model is JobBatch else "name")[:MOST_SUGGESTED]
 
 
 def _fits(label: str, text: str) -> bool:

@@ -16,16 +16,16 @@ from jobs.selectors.executions import list_executions
 from jobs.selectors.explain import explain
 from jobs.selectors.jobs import get_job_with_queue
 from jobs.states import IN_FLIGHT, TERMINAL, JobStatus
+from jobs.web.job_filter import alike
 from jobs.web.timeline import draw_strip, steps_of
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.selectors import list_audit
 from orgs.web.access import MemberRequest, member_view, of_project, path_in
-from scheduler_project.lib.errors import DomainError
 from scheduler_project.lib.sealed_json import masked
 from scheduler_project.lib.sql import past_deadlocks
-from scheduler_project.lib.web.pages import back_to, respond
-from scheduler_project.lib.web.toasts import complain, say
+from scheduler_project.lib.web.actions import act
+from scheduler_project.lib.web.pages import respond
 
 MOST_ATTEMPTS, MOST_LINES, MOST_EDGES, MOST_AUDIT = 20, 500, 20, 10
 
@@ -45,6 +45,7 @@ def job(request: MemberRequest, job_id: UUID) -> HttpResponse:
         "are_attempts_cut": len(attempts) == MOST_ATTEMPTS,
         "has_ended": found.status in TERMINAL,
         "is_in_flight": found.status in IN_FLIGHT,
+        "part": alike(found.error_message[:2_000]) if found.error_message else "",
         "reasons": [] if found.status in TERMINAL else explain(found),
         "attempts": attempts,
         "lines": lines[::-1],
@@ -65,7 +66,7 @@ def cancel(request: MemberRequest, job_id: UUID) -> HttpResponse:
     _get(request, job_id, Role.MEMBER)
     reason = request.POST.get("reason", "").replace("\x00", "").strip()[:500] or f"cancelled by {request.user.email}"
 
-    def do() -> JobStatus:
+    def stop() -> JobStatus:
         found = _get(request, job_id, Role.MEMBER)
         with deed(request.actor, "job.cancel", found) as doing:
             status = cancel_job(job_id, reason=reason)
@@ -73,13 +74,10 @@ def cancel(request: MemberRequest, job_id: UUID) -> HttpResponse:
             doing.says(reason=reason)
         return status
 
-    try:
-        status = past_deadlocks(do)
-    except DomainError as error:
-        complain(request, error.message)
-    else:
-        say(request, "It is cancelled." if status in TERMINAL else "It was asked to stop.")
-    return back_to(_path(request, job_id))
+    def do() -> str:
+        return "It is cancelled." if past_deadlocks(stop) in TERMINAL else "It was asked to stop."
+
+    return act(request, do, back=_path(request, job_id))
 
 
 @require_POST
@@ -88,19 +86,17 @@ def retry(request: MemberRequest, job_id: UUID) -> HttpResponse:
     """Queue an ended job again, with a fresh budget of attempts."""
     _get(request, job_id, Role.MEMBER)
 
-    def do() -> None:
+    def again() -> None:
         found = _get(request, job_id, Role.MEMBER)
         with deed(request.actor, "job.retry", found):
             requeue_job(job_id, by=request.user.pk)
             found.status = JobStatus.QUEUED.value
 
-    try:
-        past_deadlocks(do)
-    except DomainError as error:
-        complain(request, error.message)
-    else:
-        say(request, "It is queued again.")
-    return back_to(_path(request, job_id))
+    def do() -> str:
+        past_deadlocks(again)
+        return "It is queued again."
+
+    return act(request, do, back=_path(request, job_id))
 
 
 @require_safe

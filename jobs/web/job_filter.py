@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,8 +17,9 @@ from jobs.selectors.job_search import WINDOWS, Search, as_id_prefix, parse, spel
 from jobs.states import JobStatus
 from scheduler_project.lib.errors import ValidationFailed
 from scheduler_project.lib.web.paging import id_or_none
+from scheduler_project.lib.web.text import shape_of
 
-_MOST_NAMED = 10
+_MOST_NAMED, _MOST_ALIKE = 10, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +103,8 @@ class Chosen:
 
 def _text(given: QueryDict, name: str) -> str:
     return given.get(name, "").replace("\x00", "").replace('"', "").strip()[:200]
+
+
+def alike(error: str) -> str:
+    """The longest part of an error that is equal in errors of the same cause: what the list finds the others by."""
+    return max(re.split(r"[#…'\"\n]+", shape_of(error)), key=len).strip()[:_MOST_ALIKE]

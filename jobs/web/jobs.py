@@ -24,7 +24,7 @@ from queues.models import Queue
 from scheduler_project.lib.errors import DomainError, ValidationFailed
 from scheduler_project.lib.web.care import CareForm
 from scheduler_project.lib.web.confirm import Question, unless_confirmed
-from scheduler_project.lib.web.pages import back_to, respond
+from scheduler_project.lib.web.pages import back_to, own_path, respond
 from scheduler_project.lib.web.paging import id_or_none, size_of
 from scheduler_project.lib.web.toasts import complain, say_and_link
 
@@ -70,7 +70,7 @@ def jobs(request: MemberRequest) -> HttpResponse:
 @member_view(needs=Role.MEMBER)
 def act(request: MemberRequest) -> HttpResponse:
     """Cancel or retry the selected jobs, or all that match: an operation the scheduler carries out step by step."""
-    here = path_in(request, "jobs")
+    here = own_path(request, request.POST.get("next", ""), path_in(request, "jobs"))
     action = request.POST.get("action", "")
     at = _frozen_at(request)
     if action not in VERBS:
@@ -172,7 +172,7 @@ def _moment_of(job: Job) -> tuple[str, datetime | None]:
     if job.status == JobStatus.SCHEDULED:
         return ("waits for other jobs" if job.is_blocked else "due", None if job.is_blocked else job.run_at)
     if job.status == JobStatus.QUEUED:
-        return "ready since", job.run_at
+        return "ready", job.run_at
     if job.status in (JobStatus.CLAIMED, JobStatus.RUNNING):
-        return "since", job.locked_at
+        return "began", job.locked_at
     return "ended", job.completed_at

@@ -18,17 +18,20 @@ from orgs.models import Role
 from orgs.web.access import MemberRequest, member_view, path_in
 from queues.models import MAX_ATTEMPTS, PRIORITY_BOUND, Queue, RetryPolicy
 from scheduler_project.lib.errors import DomainError
-from scheduler_project.lib.sealed_json import masked
+from scheduler_project.lib.sealed_json import MASK, masked
+from scheduler_project.lib.web.choices import NamedChoiceField
 from scheduler_project.lib.web.moments import MomentField
 from scheduler_project.lib.web.pages import back_to
 from scheduler_project.lib.web.paging import id_or_none
 from scheduler_project.lib.web.toasts import say
 
 _FIELD_OF = {"retry_policy_id": "retry_policy", "payload": "payload"}
+#: What every job has; the rest is for a few.
+_FIRST = ("queue", "job_type", "payload")
 
 
 class JobForm(forms.Form):
-    queue = forms.ModelChoiceField(Queue.objects.none(), empty_label=None)
+    queue = NamedChoiceField(Queue.objects.none(), empty_label=None)
     job_type = forms.CharField(max_length=MAX_TYPE_CHARS, widget=forms.TextInput(attrs={"list": "types"}))
     payload = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false"}), initial="{}", required=False, help_text="JSON"
@@ -38,7 +41,7 @@ class JobForm(forms.Form):
     max_attempts = forms.IntegerField(
         min_value=1, max_value=MAX_ATTEMPTS, required=False, help_text="Else the policy's"
     )
-    retry_policy = forms.ModelChoiceField(RetryPolicy.objects.none(), required=False, empty_label="The queue's")
+    retry_policy = NamedChoiceField(RetryPolicy.objects.none(), required=False, empty_label="The queue's")
     timeout_s = forms.FloatField(
         label="Timeout, seconds", min_value=SHORTEST_TIMEOUT_S, max_value=LONGEST_TIMEOUT_S, required=False
     )
@@ -56,6 +59,8 @@ class JobForm(forms.Form):
 
     def clean_payload(self) -> Any:
         """The value the text stands for, numbers of any size exact."""
+        if MASK in self.cleaned_data["payload"]:
+            raise forms.ValidationError(f"Secret values are not copied: type them in the place of {MASK}.")
         try:
             return json.loads(self.cleaned_data["payload"] or "{}")
         except json.JSONDecodeError as error:
@@ -102,11 +107,14 @@ def new_job(request: MemberRequest) -> HttpResponse:
         else:
             say(request, "The job is submitted." if receipt.is_new else "This key stands for this job already.")
             return back_to(path_in(request, "job", receipt.id))
+    fields = [field for field in form if field.name not in _FIRST]
     context = {
         "section": "jobs",
         "form": form,
+        "first": [form["queue"], form["job_type"]],
         "wide": [form["payload"]],
-        "fields": [field for field in form if field.name != "payload"],
+        "fields": fields,
+        "is_open": "from" in request.GET or any(field.errors for field in fields),
         "types": [name for name in known_types()[0] if name != "django.task"],
     }
     return render(request, "jobs/new.html", context, status=422 if form.errors else 200)

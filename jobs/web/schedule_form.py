@@ -15,6 +15,7 @@ from jobs.models import ScheduledJob
 from jobs.new_job import LONGEST_TIMEOUT_S, MAX_TYPE_CHARS, SHORTEST_TIMEOUT_S
 from queues.models import Queue, RetryPolicy
 from scheduler_project.lib.web.actions import DomainForm
+from scheduler_project.lib.web.choices import NamedChoiceField
 
 _MOST_SECS, _MOST_FIRES = 366 * 86_400, 1_000_000_000
 _CLOCK = "%Y-%m-%dT%H:%M:%S"
@@ -60,12 +61,12 @@ class ScheduleForm(DomainForm):
         label="Time zone", max_length=64, initial="UTC", help_text="Whose clock the expression follows.",
         widget=forms.TextInput(attrs={"list": "zones", "spellcheck": "false", "autocomplete": "off"}),
     )  # fmt: skip
-    queue = forms.ModelChoiceField(Queue.objects.none(), empty_label=None)
+    queue = NamedChoiceField(Queue.objects.none(), empty_label=None)
     job_type = forms.CharField(
         label="Job type", max_length=MAX_TYPE_CHARS,
         widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false"}),
     )  # fmt: skip
-    retry_policy = forms.ModelChoiceField(
+    retry_policy = NamedChoiceField(
         RetryPolicy.objects.none(), label="Retry policy", required=False, empty_label="The queue's"
     )
     payload_template = forms.CharField(

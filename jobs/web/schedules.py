@@ -134,4 +134,4 @@ def _chart(past: Delivery, range_name: str, zone: str) -> Any:
     form = {"24h": "%H:%M", "7d": "%a %H:%M"}.get(range_name, "%d %b")
     labels = [f"{timezone.localtime(at):{form}}" for at in past.bars]
     parts = [("c-completed", "fired", past.fired_in), ("c-skipped", "skipped", past.skipped_in)]
-    return stacked_bars(f"Promised against delivered ({zone})", labels, parts)
+    return stacked_bars(f"Promised against delivered ({zone})", labels, parts, nothing="Nothing was due in this range.")

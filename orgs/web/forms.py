@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
 
-from orgs.models import MAX_RETENTION_DAYS, ApiKey, Project, Role
+from orgs.models import MAX_EGRESS_ENTRIES, MAX_RETENTION_DAYS, ApiKey, Project, Role
 from orgs.services import MAX_KEY_NAME_CHARS, MAX_NAME_CHARS, MAX_SLUG_CHARS
+from scheduler_project.lib.egress import MAX_HOST_CHARS
+from scheduler_project.lib.errors import DomainError
 from scheduler_project.lib.web.actions import DomainForm
 
 HOUR_S, DAY_S = 3_600, 86_400
@@ -55,6 +58,41 @@ class KeyForm(DomainForm):
 
 class OverlapForm(DomainForm):
     overlap_secs = forms.TypedChoiceField(choices=OVERLAPS, coerce=int, initial=DAY_S, label="The old one ends")
+
+
+def _entries(label: str, help_text: str) -> forms.CharField:
+    box = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "autocapitalize": "off", "class": "mono"})
+    most = (MAX_HOST_CHARS + 2) * (MAX_EGRESS_ENTRIES + 1)  # what is much too long is refused before it is read
+    return forms.CharField(label=label, help_text=help_text, widget=box, required=False, max_length=most)
+
+
+class EgressForm(DomainForm):
+    """Two lists, an entry a line."""
+
+    egress_allow = _entries("Only to these", "Empty: to all that the installation allows.")
+    egress_deny = _entries("Never to these", "Counts more than the list beside it.")
+
+    def lists(self) -> dict[str, list[str]]:
+        """The entries; lines without one are left out."""
+        return {name: [entry for _, entry in _lines(self.cleaned_data[name])] for name in self.fields}
+
+    def refused(self, error: DomainError) -> None:
+        """Each complaint beside its list, with the line that it is about."""
+        typed = {name: _lines(self.cleaned_data[name]) for name in self.fields}  # add_error takes values away
+        for detail in error.details:
+            name, _, place = detail.field.rstrip("]").partition("[")
+            line, entry = typed[name][int(place)] if place else (0, "")
+            self.add_error(name, f"Line {line}, {entry}: {detail.message}" if place else detail.message)
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    """The lines with an entry, with their numbers."""
+    return [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+
+
+def seal_of_lists(*lists: Sequence[str]) -> str:
+    """The same for lists."""
+    return hashlib.sha256(repr([list(one) for one in lists]).encode()).hexdigest()[:16]
 
 
 def seal_of(project: Project) -> str:

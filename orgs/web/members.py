@@ -7,22 +7,22 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from orgs.audit import deed
 from orgs.members import add_member, change_role, get_member, remove_member
 from orgs.models import OrganizationMember, Role
 from orgs.selectors import list_members
-from orgs.web.access import MemberRequest, may, member_view
+from orgs.web.access import MemberRequest, may, member_view, path_in
 from orgs.web.forms import MemberForm
-from orgs.web.tabs import slugs_of, tabs_of
-from scheduler_project.lib.errors import DomainError, NotFound
-from scheduler_project.lib.web.confirm import Question, unless_confirmed
+from orgs.web.tabs import tabs_of
+from scheduler_project.lib.errors import ValidationFailed
+from scheduler_project.lib.web.actions import act, fill
+from scheduler_project.lib.web.confirm import Question
 from scheduler_project.lib.web.pages import back_to
 from scheduler_project.lib.web.paging import page_by_id
 from scheduler_project.lib.web.text import harmless
-from scheduler_project.lib.web.toasts import complain, say
+from scheduler_project.lib.web.toasts import say
 
 #: What each role may do, besides all that those below it may.
 MAY = (
@@ -43,46 +43,39 @@ def members(request: MemberRequest) -> HttpResponse:
 @member_view(needs=Role.OWNER)
 def add(request: MemberRequest) -> HttpResponse:
     form = MemberForm(request.POST)
-    if not form.is_valid():
-        return _show(request, form, status=422)
-    try:
+
+    def do() -> str:
         with deed(request.actor, "member.add") as doing:
             doing.on(add_member(request.organization, **form.cleaned_data))
-    except DomainError as error:
-        form.refused(error)
-        return _show(request, form, status=422)
-    say(request, f"{harmless(form.cleaned_data['email'], 80)} is a member now.")
-    return back_to(_path(request))
+        return f"{harmless(form.cleaned_data['email'], 80)} is a member now."
+
+    return fill(request, form, do, then=_path(request)) or _show(request, form, status=422)
 
 
 @require_POST
 @member_view(needs=Role.OWNER)
 def set_role(request: MemberRequest, member_id: UUID) -> HttpResponse:
     found, role = get_member(request.organization, member_id), request.POST.get("role", "")
-    if role not in Role.values:
-        complain(request, f"A role is one of {', '.join(Role.values)}.")
-        return back_to(_path(request))
-    before = found.role
-    try:
+    before, here = found.role, _path(request)
+
+    def do() -> HttpResponse:
+        if role not in Role.values:
+            raise ValidationFailed.of("role", f"is one of {', '.join(Role.values)}")
         with deed(request.actor, "member.change_role", found):
             change_role(found, role)
-    except NotFound:
-        raise
-    except DomainError as error:
-        complain(request, error.message)
-    else:
-        undo = reverse("member_role", args=[*slugs_of(request), member_id])
-        text = f"{harmless(found.user.email, 80)} is {Role(role).label.lower()} now."
         # Who is no owner any more could not take it back.
-        is_own = found.user_id == request.user.pk
-        say(request, text, **({} if is_own else {"undo": undo, "role": before}))
-    return back_to(_path(request))
+        undo = {} if found.user_id == request.user.pk else {"undo": path_in(request, "member_role", member_id)}
+        text = f"{harmless(found.user.email, 80)} is {Role(role).label.lower()} now."
+        say(request, text, **undo, **({"role": before} if undo else {}))
+        return back_to(here)
+
+    return act(request, do, back=here)
 
 
 @require_POST
 @member_view(needs=Role.OWNER)
 def remove(request: MemberRequest, member_id: UUID) -> HttpResponse:
-    found = get_member(request.organization, member_id)
+    found, here = get_member(request.organization, member_id), _path(request)
     email, is_own = harmless(found.user.email, 80), found.user_id == request.user.pk
     asked = Question(
         action="member.remove",
@@ -90,22 +83,15 @@ def remove(request: MemberRequest, member_id: UUID) -> HttpResponse:
         title=f"{'Leave' if is_own else f'Remove {email} from'} {harmless(request.organization.name, 80)}?",
         text="What was made stays. Access to all projects of the organization ends at once.",
         button="Leave the organization" if is_own else "Remove the member",
-        back=_path(request),
+        back=here,
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
-    try:
+
+    def do() -> str:
         with deed(request.actor, "member.remove", found, is_end=True):
             remove_member(found)
-    except NotFound:
-        raise
-    except DomainError as error:
-        complain(request, error.message)
-    else:
-        say(request, f"{email} is no member any more.")
-        if is_own:
-            return back_to("/")
-    return back_to(_path(request))
+        return f"{email} is no member any more."
+
+    return act(request, do, back=here, question=asked, then="/" if is_own else here)
 
 
 def _show(request: MemberRequest, form: MemberForm | None = None, *, status: int = 200) -> HttpResponse:
@@ -129,4 +115,4 @@ def _show(request: MemberRequest, form: MemberForm | None = None, *, status: int
 
 
 def _path(request: MemberRequest) -> str:
-    return reverse("members", args=slugs_of(request))
+    return path_in(request, "members")

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from orgs.web import audit, keys, members, secrets, settings
+from orgs.web import audit, egress, keys, members, secrets, settings
 
 urlpatterns = [
     path("audit-log", audit.audit_log, name="audit_log"),
@@ -18,6 +18,7 @@ urlpatterns = [
     path("settings/api-keys/new", keys.new, name="api_key_new"),
     path("settings/api-keys/<uuid:key_id>/rotate", keys.rotate, name="api_key_rotate"),
     path("settings/api-keys/<uuid:key_id>/revoke", keys.revoke, name="api_key_revoke"),
+    path("settings/egress", egress.egress, name="egress"),
     path("settings/webhook-secrets", secrets.secrets, name="webhook_secrets"),
     path("settings/webhook-secrets/new", secrets.new, name="webhook_secret_new"),
     path("settings/webhook-secrets/<uuid:secret_id>/rotate", secrets.rotate, name="webhook_secret_rotate"),

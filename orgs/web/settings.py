@@ -16,14 +16,12 @@ from orgs.audit import deed
 from orgs.models import Project, Role
 from orgs.selectors import list_audit, list_projects
 from orgs.services import create_project, update_project
-from orgs.web.access import MemberRequest, member_view
+from orgs.web.access import MemberRequest, member_view, path_in
 from orgs.web.forms import NewProjectForm, ProjectForm, seal_of
-from orgs.web.tabs import shown_once, slugs_of, tabs_of
-from scheduler_project.lib.errors import DomainError
-from scheduler_project.lib.web.confirm import Question, unless_confirmed
-from scheduler_project.lib.web.pages import back_to
+from orgs.web.tabs import shown_once, tabs_of
+from scheduler_project.lib.web.actions import act, fill
+from scheduler_project.lib.web.confirm import Question
 from scheduler_project.lib.web.text import harmless
-from scheduler_project.lib.web.toasts import complain, say
 
 MOST_PROJECTS, MOST_AUDIT = 200, 10
 _FASTER = "Somebody changed this project since you opened it. Its values now are shown below."
@@ -39,9 +37,8 @@ def project(request: MemberRequest) -> HttpResponse:
 @member_view(needs=Role.ADMIN)
 def edit(request: MemberRequest) -> HttpResponse:
     form = ProjectForm(request.POST)
-    if not form.is_valid():
-        return _show(request, form, status=422)
-    try:
+
+    def do() -> str | HttpResponse:
         with transaction.atomic():
             current = Project.objects.select_for_update(no_key=True).get(pk=request.project.pk)
             if request.POST.get("seal") != seal_of(current):
@@ -49,11 +46,9 @@ def edit(request: MemberRequest) -> HttpResponse:
                 return _show(request, status=409, problem=_FASTER)
             with deed(request.actor, "project.update", current):
                 update_project(current, **form.cleaned_data)
-    except DomainError as error:
-        form.refused(error)
-        return _show(request, form, status=422)
-    say(request, "The project is changed.")
-    return back_to(reverse("settings", args=slugs_of(request)))
+        return "The project is changed."
+
+    return fill(request, form, do, then=path_in(request, "settings")) or _show(request, form, status=422)
 
 
 @require_POST
@@ -61,29 +56,27 @@ def edit(request: MemberRequest) -> HttpResponse:
 def new(request: MemberRequest) -> HttpResponse:
     """A project beside this one, in the same organization; its first key is shown this once."""
     form = NewProjectForm(request.POST, prefix="new")
-    if not form.is_valid():
-        return _show(request, new_form=form, status=422)
-    try:
+
+    def do() -> HttpResponse:
         with deed(request.actor, "project.create") as doing:
             made, shown = create_project(request.organization, **form.cleaned_data, by=request.user.pk)
             doing.on(made)
-    except DomainError as error:
-        form.refused(error)
-        return _show(request, new_form=form, status=422)
-    return shown_once(
-        request,
-        tab="settings",
-        title=f"Project {harmless(made.name, 100)} is made",
-        text="This is its first API key. It may do everything in the project.",
-        secret=shown.key,
-        more=("To its dashboard", reverse("dashboard", args=[request.organization.slug, made.slug])),
-    )
+        return shown_once(
+            request,
+            tab="settings",
+            title=f"Project {harmless(made.name, 100)} is made",
+            text="This is its first API key. It may do everything in the project.",
+            secret=shown.key,
+            more=("To its dashboard", reverse("dashboard", args=[request.organization.slug, made.slug])),
+        )
+
+    return fill(request, form, do) or _show(request, new_form=form, status=422)
 
 
 @require_POST
 @member_view(needs=Role.ADMIN)
 def delete(request: MemberRequest) -> HttpResponse:
-    found, here = request.project, reverse("settings", args=slugs_of(request))
+    found, here = request.project, path_in(request, "settings")
     asked = Question(
         action="project.delete",
         target=str(found.pk),
@@ -94,16 +87,13 @@ def delete(request: MemberRequest) -> HttpResponse:
         back=here,
         must_type=found.slug,
     )
-    if (page := unless_confirmed(request, asked)) is not None:
-        return page
-    try:
+
+    def do() -> str:
         with deed(request.actor, "project.delete", found, is_end=True):
             delete_project(found)
-    except DomainError as error:
-        complain(request, error.message)
-        return back_to(here)
-    say(request, f"The project {harmless(found.name, 80)} is deleted.")
-    return back_to("/")
+        return f"The project {harmless(found.name, 80)} is deleted."
+
+    return act(request, do, back=here, question=asked, then="/")
 
 
 def _show(

@@ -29,6 +29,7 @@ TABS = (
     ("event_webhooks", "Event webhooks", Role.VIEWER),
     ("api_keys", "API keys", Role.ADMIN),
     ("webhook_secrets", "Webhook secrets", Role.ADMIN),
+    ("egress", "Egress", Role.ADMIN),
 )
 
 

@@ -17,6 +17,7 @@ from queues.models import (
     RetryPolicy,
 )
 from scheduler_project.lib.web.actions import DomainForm
+from scheduler_project.lib.web.choices import NamedChoiceField
 
 
 class QueueForm(DomainForm):
@@ -34,7 +35,7 @@ class QueueForm(DomainForm):
     visibility_timeout_secs = forms.IntegerField(
         label="Lease, seconds", min_value=MIN_VISIBILITY_SECS, max_value=MAX_VISIBILITY_SECS, initial=60
     )
-    default_retry_policy_id = forms.ModelChoiceField(
+    default_retry_policy_id = NamedChoiceField(
         RetryPolicy.objects.none(), label="Retry policy", required=False, empty_label="Default"
     )
 

@@ -10,8 +10,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.hints import WORK, hint
-from jobs.selectors.dashboard import RANGES, alive_workers, history, queues_now, serves, with_counts
+from jobs.selectors.dashboard import RANGES, alive_workers, history, queues_now, reports, serves, with_counts
 from jobs.selectors.queue_detail import next_up
+from jobs.selectors.stats import recent_of
 from jobs.services.closing import delete_queue
 from jobs.services.operations import NewOperation, prepare, start
 from jobs.services.pausing import tell_pause, wait_until_begun
@@ -26,7 +27,7 @@ from scheduler_project.lib.errors import NotFound
 from scheduler_project.lib.web.actions import act, fill
 from scheduler_project.lib.web.confirm import Question
 from scheduler_project.lib.web.history import charts_of
-from scheduler_project.lib.web.pages import back_to, respond
+from scheduler_project.lib.web.pages import back_to, own_path, respond
 from scheduler_project.lib.web.paging import page_by_id
 from scheduler_project.lib.web.toasts import say, say_and_link
 from scheduler_project.lib.web.viewer import zone_of
@@ -47,7 +48,9 @@ def queues(request: MemberRequest) -> HttpResponse:
     page = page_by_id(request, found)
     rows = queues_now(request.project, page.rows, alive_workers(request.project.pk), request.now)
     rows.sort(key=lambda row: row.queue.name)
-    context = {"section": "queues", "page": page, "rows": rows, "wanted": wanted}
+    recent = recent_of(request.project.pk, [row.queue.pk for row in rows], request.now) if rows else {}
+    shown = [(row, recent.get(row.queue.pk)) for row in rows]
+    context = {"section": "queues", "page": page, "rows": shown, "wanted": wanted}
     return respond(request, "queues/queues.html", "queues/_queues.html", context)
 
 
@@ -98,30 +101,42 @@ def edit(request: MemberRequest, queue_id: UUID) -> HttpResponse:
 @member_view(needs=Role.ADMIN)
 def pause(request: MemberRequest, queue_id: UUID) -> HttpResponse:
     reason = request.POST.get("reason", "").replace("\x00", "").strip()[:500]
-    with locked(queue_id):
-        found = _get(request, queue_id)
-        with deed(request.actor, "queue.pause", found):
-            was_paused = found.is_paused
-            pause_queue(found, reason=reason)
-            tell_pause(found, was_paused=was_paused)
-    wait_until_begun(found.pk)
-    say(request, f"{found.name} is paused. Running jobs go on.", undo=_path(request, queue_id, "resume"))
-    return back_to(_path(request, queue_id))
+    here = own_path(request, request.POST.get("next", ""), _path(request, queue_id))
+
+    def do() -> HttpResponse:
+        with locked(queue_id):
+            found = _get(request, queue_id)
+            with deed(request.actor, "queue.pause", found):
+                was_paused = found.is_paused
+                pause_queue(found, reason=reason)
+                tell_pause(found, was_paused=was_paused)
+        wait_until_begun(found.pk)
+        say(request, f"{found.name} is paused. Running jobs go on.", undo=_path(request, queue_id, "resume"), next=here)
+        return back_to(here)
+
+    _get(request, queue_id)
+    return act(request, do, back=here)
 
 
 @require_POST
 @member_view(needs=Role.ADMIN)
 def resume(request: MemberRequest, queue_id: UUID) -> HttpResponse:
-    with locked(queue_id):
-        found = _get(request, queue_id)
-        reason = found.paused_reason
-        with deed(request.actor, "queue.resume", found):
-            was_paused = found.is_paused
-            resume_queue(found)
-            tell_pause(found, was_paused=was_paused)
-    hint(WORK, str(queue_id))
-    say(request, f"{found.name} is resumed.", undo=_path(request, queue_id, "pause"), reason=reason)
-    return back_to(_path(request, queue_id))
+    here = own_path(request, request.POST.get("next", ""), _path(request, queue_id))
+
+    def do() -> HttpResponse:
+        with locked(queue_id):
+            found = _get(request, queue_id)
+            reason = found.paused_reason
+            with deed(request.actor, "queue.resume", found):
+                was_paused = found.is_paused
+                resume_queue(found)
+                tell_pause(found, was_paused=was_paused)
+        hint(WORK, str(queue_id))
+        say(request, f"{found.name} is resumed.", undo=_path(request, queue_id, "pause"), reason=reason, next=here)
+        return back_to(here)
+
+    _get(request, queue_id)
+    return act(request, do, back=here)
 
 
 @require_POST
@@ -188,16 +203,17 @@ def _show(
     [row] = queues_now(request.project, [found], workers, request.now)
     path = f"{request.organization.slug}/{request.project.slug}/{found.name}"
     past = history(request.project.pk, request.now, name, found.pk)
+    ended = [(job_type, counts) for job_type, counts in past.by_type.items() if counts.total()]
     context: dict[str, Any] = {
         "section": "queues",
         "queue": found,
         "row": row,
         "range": name,
         "ranges": RANGES,
-        "workers": [worker for worker in workers if serves(worker, path)],
+        "workers": [(worker, reports(worker, request.now)) for worker in workers if serves(worker, path)],
         "past": past,
         "next_up": next_up(found, row),
-        "types": sorted(past.by_type.items(), key=lambda item: -item[1].total())[:20],
+        "types": sorted(ended, key=lambda item: -item[1].total())[:20],
         "form": form or QueueForm(request.project.pk, initial=values_of(found)),
         "is_editing": form is not None,
         "problem": problem,

@@ -1,7 +1,7 @@
 // Shortcuts and everything that opens: listeners are on the document, so a swap loses none.
 document.documentElement.classList.add("has-js");
 let after = "";
-const typing = (e) => e.target.closest("input, textarea, select, [contenteditable]");
+const typing = (e) => e.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]");
 
 document.addEventListener("click", (event) => {
   const at = (selector) => event.target.closest?.(selector);
@@ -32,3 +32,5 @@ document.addEventListener("keydown", (event) => {
 const dead = document.querySelector("[data-dead]");
 if (dead) { const link = document.querySelector('link[rel="icon"]'); if (link?.dataset.alert) link.href = link.dataset.alert; document.title = `(${dead.dataset.dead} dead) ${document.title}`; }
 for (const toast of document.querySelectorAll(".toast:not(.is-error)")) setTimeout(() => { if (!toast.matches(":hover, :focus-within")) toast.remove(); }, 8000);
+// Where tabs do not fit, the current one is in sight.
+for (const tab of document.querySelectorAll(".tabs [aria-current]")) { const row = tab.closest(".tabs"); row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2; }

@@ -20,7 +20,8 @@ function frozen(region) {
   if (document.querySelector("dialog[open], .top details[open]")) return "open dialog";
   const chosen = region.querySelectorAll("input[data-row]:checked").length;
   if (chosen) return `${chosen} selected`;
-  if (region.contains(document.activeElement)) return "in use";
+  // A log that is followed may have the focus: it gets it back.
+  if (region.contains(document.activeElement) && !document.activeElement.matches("[data-tail]")) return "in use";
   if (region.querySelector("details[open]:not([data-keep])")) return "open";
   return window.getSelection()?.isCollapsed === false ? "text selected" : "";
 }
@@ -46,14 +47,23 @@ async function poll(region) {
   own.due = Date.now() + Math.min(pace(region) * own.wait, 60_000);
 }
 
+const ROOMS = ".scroller, .log, pre.code, .tabs";
+const atEnd = (e) => e.scrollHeight - e.scrollTop - e.clientHeight < 8;
+
 function swap(region, html, version, own) {
   const fresh = new DOMParser().parseFromString(html, "text/html").getElementById(region.id);
   if (!fresh) return;
-  const scrolled = [...region.querySelectorAll(".scroller")].map((e) => e.scrollLeft);
+  const scrolled = new Map([...region.querySelectorAll(ROOMS)].map((e, i) => [i, { left: e.scrollLeft, top: e.scrollTop, end: atEnd(e) }]));
   fresh.dataset.version = version ?? "";
+  const hadFocus = region.contains(document.activeElement);
   region.replaceWith(fresh);
+  if (hadFocus) fresh.querySelector("[data-tail]")?.focus({ preventScroll: true });
   state.set(fresh, own);
-  fresh.querySelectorAll(".scroller").forEach((e, i) => { e.scrollLeft = scrolled[i] ?? 0; });
+  fresh.querySelectorAll(ROOMS).forEach((e, i) => {
+    const was = scrolled.get(i);
+    if (e.matches("[data-tail]") ? was?.end ?? true : false) e.scrollTop = e.scrollHeight;
+    else if (was) { e.scrollLeft = was.left; e.scrollTop = was.top; }
+  });
   window.htmx?.process(fresh);
   document.dispatchEvent(new CustomEvent("punctual:swapped", { detail: fresh }));
 }
@@ -65,10 +75,12 @@ function tick() {
   if (!panel) return;
   const text = panel.querySelector("[data-live-text]"), why = [...regions].map(frozen).find(Boolean), age = Math.round((Date.now() - lastGood) / 1000);
   panel.dataset.liveState = off ? "paused" : problem || (why ? "frozen" : "live");
+  document.documentElement.classList.toggle("is-stale", !off && regions.length > 0 && problem !== "" && age > 10);
   text.textContent = off ? "Paused" : problem === "offline" ? "Offline" : problem === "slow" ? "Slow" : why ? `Paused: ${why}` : "Live";
   panel.title = `Updated ${age} s ago`;
 }
 
 document.addEventListener("punctual:pause", () => { paused = !paused; tick(); });
 document.addEventListener("visibilitychange", () => { if (!document.hidden) document.querySelectorAll("[data-live]").forEach((r) => { const s = state.get(r); if (s) s.due = 0; }); });
+document.querySelectorAll("[data-tail]").forEach((log) => { log.scrollTop = log.scrollHeight; });
 setInterval(tick, 500);

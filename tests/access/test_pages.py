@@ -108,6 +108,8 @@ WALK = {
     ("POST", "settings/webhook-secrets/new"): "302 404 403 403 201 201",
     ("POST", "settings/webhook-secrets/<secret_id>/rotate"): ADMIN_DOES,
     ("POST", "settings/webhook-secrets/<secret_id>/revoke"): ADMIN_PAGE,
+    ("GET", "settings/egress"): ADMIN_PAGE,
+    ("POST", "settings/egress"): "302 404 403 403 409 409",
     ("GET", "settings/alerts"): READ,
     ("GET", "settings/alerts/new"): ADMIN_PAGE,
     ("POST", "settings/alerts/new"): "302 404 403 403 422 422",

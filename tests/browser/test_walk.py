@@ -52,8 +52,42 @@ def test_every_page_fits_and_is_accessible(committed_queue, organization_owner, 
                 shoot(page, f"{role.value}/{name}-{width}-{scheme}")
                 if (width, scheme) in CHECKED:  # axe takes its time
                     check_accessible(page)
+        page.set_viewport_size({"width": 360, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, 360)
     # No page of the navigation was left out.
     assert seen <= {home + path for path in pages.values()}
+
+
+def test_ways_in_and_questions_fit_and_are_accessible(committed_queue, organization_owner, page_as, home):
+    """What the walk over the project's pages does not come by."""
+    page = page_as(organization_owner)
+    job = job_in("dead_letter", committed_queue).job
+
+    def look(name):
+        for width, scheme in CHECKED:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, width)
+            shoot(page, f"ways-in/{name}-{width}-{scheme}")
+            check_accessible(page)
+
+    page.goto(home + f"queues/{committed_queue.pk}")
+    page.get_by_role("button", name="Delete queue").click()
+    page.get_by_text("Keep it").wait_for()
+    look("question")
+    page.goto(home + f"jobs/new?from={job.pk}")
+    look("edit-and-run-again")
+    page.goto("/welcome")
+    look("welcome")
+    page.fill("input[name=organization]", "Acme Corp")
+    page.fill("input[name=project]", "Web App")
+    page.get_by_role("button", name="Create").click()
+    page.locator("#arrival").wait_for()
+    look("first-job")
+    page.context.clear_cookies()
+    for name in ("login", "register"):
+        page.goto(f"/{name}")
+        look(name)
 
 
 def test_a_job_is_submitted_and_watched_until_it_is_done(committed_queue, organization_owner, page_as, home):
@@ -73,6 +107,10 @@ def test_a_dead_letter_is_queued_again_and_a_selection_survives(committed_queue,
     dead = job_in("dead_letter", committed_queue).job
     page = page_as(organization_owner)
     page.goto(home + "dead-letter?view=list")
+    page.locator("input[data-all]").check()
+    page.locator("[data-chosen]", has_text="1 selected").wait_for()
+    page.keyboard.press("Escape")
+    assert not page.locator("input[data-row]").is_checked()
     page.locator("input[data-row]").check()
     page.locator("[data-live-text]", has_text="1 selected").wait_for()
     page.get_by_role("button", name="Queue selected again").click()

@@ -182,7 +182,7 @@ def test_a_job_is_submitted_by_hand_and_copied(signed_in, page, queue):
     [
         {"payload": "{"}, {"payload": "[" * 5_000}, {"payload": '"\\u0000"'}, {"job_type": "a b"}, {"priority": "1e9"},
         {"queue": "x"}, {"timeout_s": "nan"}, {"delay_s": "-1"}, {"idempotency_key": "x" * 300},
-        {"payload": "9" * 5_000},
+        {"payload": "9" * 5_000}, {"payload": '{"token": "••••••"}'},
         {"job_type": "http.webhook", "payload": '{"url": "file:///etc/passwd"}'},
     ],
 )  # fmt: skip
@@ -229,3 +229,17 @@ def test_deadlines_are_read_on_the_viewers_clock(signed_in, page, queue):
         refused = client.post(f"{page}/new", {**sent, name: value})
         assert refused.status_code == 422, value
     assert Job.objects.count() == 1
+
+
+def test_an_error_leads_to_others_like_it(signed_in, page, queue):
+    dead = job_in("dead_letter", queue).job
+    html = signed_in("viewer").get(f"{page}/{dead.pk}").content.decode()
+    assert f"{page}?error=boom" in html
+
+
+def test_an_action_leads_back_to_the_list_it_came_from(signed_in, page, queue):
+    job = make_job(queue)
+    sent = {"action": "cancel", "ids": [str(job.pk)], "next": f"{page}?status=queued"}
+    question = signed_in("member").post(f"{page}/act", sent).content.decode()
+    assert f'href="{page}?status=queued">Keep it' in question
+    assert f'name="next" value="{page}?status=queued"' in question

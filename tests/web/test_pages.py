@@ -8,12 +8,14 @@ import pytest
 from django.db.models.functions import Now
 
 from dlq.models import DeadLetter
+from jobs.decisions import Failed, Succeeded
 from jobs.models import Operation, ScheduledJob
 from jobs.models.worker import Worker
+from jobs.services.statistics import fold_all
 from orgs.models import AuditEntry
 from queues.models import Queue
 from scheduler_project.lib.web.pages import VERSION_HEADER
-from tests.factories import job_in, make_job, make_project, make_queue
+from tests.factories import claim_one, end, job_in, make_job, make_project, make_queue
 
 HOSTILE = "<svg onload=alert(1)>\"'&\u202eevil 💥"
 BUDGET = 12
@@ -164,3 +166,51 @@ def test_the_dashboard_says_what_needs_attention(signed_in, home, queue):
     assert DeadLetter.objects.count() == 1
     for text in ("is paused with 1 ready jobs", "No scheduler leads", "No worker is alive", "1 dead letter waits"):
         assert text in html
+
+
+def test_a_chart_without_data_says_so(signed_in, home, queue, project):
+    client = signed_in("viewer")
+    assert client.get(home).content.decode().count('class="nothing"') == 3
+    end(claim_one(make_job(queue).queue), Succeeded())
+    fold_all()
+    html = client.get(home).content.decode()
+    assert 'class="nothing"' not in html
+    assert "1 submitted in 1h" in html
+
+
+def test_a_queues_row_says_what_ended_lately(signed_in, home, queue):
+    for verdict in (Succeeded(), Failed("no")):
+        end(claim_one(make_job(queue).queue), verdict)
+    fold_all()
+    html = signed_in("viewer").get(f"{home}queues").content.decode()
+    assert '<span>2 <span class="is-bad">1 failed</span></span>' in html
+    assert f"{home}jobs?queue={queue.pk}" in signed_in("viewer").get(f"{home}queues/{queue.pk}").content.decode()
+
+
+def test_the_palette_finds_by_name_and_offers_a_search(signed_in, home, nightly):
+    html = signed_in("viewer").get(f"{home}jump?q=nightl").content.decode()
+    assert f"{home}scheduled-jobs/{nightly.pk}" in html
+    assert f"{home}jobs?q=nightl" in html
+
+
+def test_a_reason_that_can_not_be_shown_is_refused(signed_in, home, queue):
+    path = f"{home}queues/{queue.pk}/pause"
+    html = signed_in("owner").post(path, {"reason": "\x1b[31m"}, follow=True).content.decode()
+    assert "printable characters" in html
+    queue.refresh_from_db()
+    assert not queue.is_paused
+
+
+def test_a_failure_leads_to_the_jobs_that_have_it(signed_in, home, queue):
+    job_in("dead_letter", queue)
+    client = signed_in("viewer")
+    html = client.get(home).content.decode()
+    assert f"{home}jobs?error=boom" in html
+    assert 'id="j-' in client.get(f"{home}jobs?error=boom").content.decode()
+
+
+@pytest.mark.parametrize(("sent", "place"), [("queues?q=q", "queues?q=q"), ("https://evil.example", ""), ("", "")])
+def test_a_pause_leads_back_to_where_it_was_asked_for(signed_in, home, queue, sent, place):
+    next_ = home + sent if sent.startswith("queues") else sent
+    answer = signed_in("owner").post(f"{home}queues/{queue.pk}/pause", {"next": next_})
+    assert answer.url == home + (place or f"queues/{queue.pk}")

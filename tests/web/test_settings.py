@@ -19,7 +19,7 @@ from tests.web.forms import found_in, token_of
 from tests.web.test_pages import HOSTILE
 
 BUDGET = 12
-PAGES = ("settings", "settings/members", "settings/api-keys", "settings/webhook-secrets")
+PAGES = ("settings", "settings/members", "settings/api-keys", "settings/webhook-secrets", "settings/egress")
 
 
 def read(client, path):

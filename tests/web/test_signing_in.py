@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 import pytest
 from django.test import Client
 
@@ -68,7 +70,7 @@ def test_from_nothing_to_the_first_job(db, client):
 
     assert shown.status_code == 201
     project = Project.objects.get()
-    html = shown.content.decode()
+    html = unescape(shown.content.decode())
     key = html.split("X-API-Key: ")[1].split("'")[0]
     body = {"queue": "default", "job_type": "test.echo", "payload": {"hello": "world"}}
     sent = client.post("/api/jobs", body, content_type="application/json", headers={"X-API-Key": key})

@@ -6,6 +6,7 @@ A series is ``(css class, label, values)``; the class gives colour and texture (
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -13,7 +14,16 @@ from django.utils.safestring import SafeString
 from scheduler_project.lib.web.durations import duration, number
 
 Series = tuple[str, str, Sequence[float | None]]
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 170, 56, 8, 8, 22
+#: Of the drawing, which is stretched to its room: what is written stands beside it, so that it is read at any size.
+WIDTH, HEIGHT = 600, 150
+
+
+class Scale(NamedTuple):
+    """Of a chart: its highest value, the unit, and what is said instead of drawing nothing."""
+
+    top: float
+    unit: str
+    nothing: str
 
 
 def sparkline(values: Sequence[float], label: str, css: str = "c-accent") -> SafeString:
@@ -30,36 +40,49 @@ def sparkline(values: Sequence[float], label: str, css: str = "c-accent") -> Saf
     )  # fmt: skip
 
 
-def line_chart(title: str, labels: Sequence[str], series: Sequence[Series], unit: str = "") -> SafeString:
-    """Several lines over the same labels; a value of None is a gap."""
-    top = _round_up(max((v for _, _, values in series for v in values if v is not None), default=0))
+def line_chart(
+    title: str, labels: Sequence[str], series: Sequence[Series], unit: str = "", nothing: str = ""
+) -> SafeString:
+    """Several lines over the same labels; a value of None is a gap.
+
+    Args:
+        nothing: stands in the chart if it has no value.
+    """
+    known = [v for _, _, values in series for v in values if v is not None]
+    top = _round_up(max(known, default=0))
     paths = format_html_join(
         "", '<path class="line {}" d="{}"/>', ((css, _path(values, top)) for css, _, values in series)
     )
-    return _figure(title, labels, series, format_html("{}{}{}", _grid(top, unit), _ticks(labels), paths), unit)
+    return _figure(title, labels, series, paths, Scale(top, unit, "" if known else nothing))
 
 
-def stacked_bars(title: str, labels: Sequence[str], series: Sequence[Series], unit: str = "") -> SafeString:
-    """One bar for each label, its parts on top of each other."""
+def stacked_bars(
+    title: str, labels: Sequence[str], series: Sequence[Series], unit: str = "", nothing: str = ""
+) -> SafeString:
+    """One bar for each label, its parts on top of each other.
+
+    Args:
+        nothing: stands in the chart if all is 0.
+    """
     totals = [sum(values[i] or 0 for _, _, values in series) for i in range(len(labels))]
     top = _round_up(max(totals, default=0))
-    step = (WIDTH - LEFT - RIGHT) / max(len(labels), 1)
+    step = WIDTH / max(len(labels), 1)
     bars = []
     for i, label in enumerate(labels):
-        y = float(HEIGHT - BOTTOM)
+        y = float(HEIGHT)
         for css, name, values in series:
             value = values[i] or 0
-            height = value / top * (HEIGHT - TOP - BOTTOM)
+            height = value / top * HEIGHT
             if value:
                 y -= height
-                x = f"{LEFT + i * step + step * 0.1:.1f}"
+                x = f"{i * step + step * 0.1:.1f}"
                 bars.append(
                     (css, x, f"{y:.1f}", f"{step * 0.8:.1f}", f"{height:.1f}", f"{label}: {number(value)} {name}")
                 )
     drawn = format_html_join(
         "", '<rect class="bar {}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>', bars
     )
-    return _figure(title, labels, series, format_html("{}{}{}", _grid(top, unit), _ticks(labels), drawn), unit)
+    return _figure(title, labels, series, drawn, Scale(top, unit, "" if any(totals) else nothing))
 
 
 def gauge(value: float, limit: float | None, label: str) -> SafeString:
@@ -89,63 +112,59 @@ def distribution(parts: Sequence[tuple[str, str, int]], label: str) -> SafeStrin
     )  # fmt: skip
 
 
-def _figure(title: str, labels: Sequence[str], series: Sequence[Series], drawn: SafeString, unit: str) -> SafeString:
+def _figure(title: str, labels: Sequence[str], series: Sequence[Series], drawn: SafeString, scale: Scale) -> SafeString:
     keys = format_html_join("", '<li class="{}"><i></i>{}</li>', ((css, name) for css, name, _ in series))
     heads = format_html_join("", '<th scope="col">{}</th>', ((name,) for _, name, _ in series))
     rows = format_html_join("", "<tr><th scope=row>{}</th>{}</tr>", (
         (label, format_html_join("", "<td>{}</td>", ((number(values[i]),) for _, _, values in series)))
         for i, label in enumerate(labels)
     ))  # fmt: skip
+    told = f"{title}{f', in {scale.unit}' if scale.unit else ''}{f': {scale.nothing}' if scale.nothing else ''}"
     return format_html(
-        '<figure class="chart"><figcaption><span>{}</span><ul class="legend">{}</ul></figcaption>'
-        '<svg viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>'
+        '<figure class="chart"><figcaption><span>{}</span><ul class="legend">{}</ul></figcaption>{}'
         '<details class="as-table"><summary>As table</summary>'
         '<div class="scroller" tabindex="0" role="region" aria-label="{}">'
         '<table><thead><tr><th scope="col">Time</th>{}</tr></thead><tbody>{}</tbody></table></div></details></figure>',
-        title, keys, WIDTH, HEIGHT, title, f"{title}{f', in {unit}' if unit else ''}", drawn, title, heads, rows,
+        title, keys, _plot(told, labels, drawn, scale), title, heads, rows,
     )  # fmt: skip
 
 
-def _grid(top: float, unit: str) -> SafeString:
-    lines = []
-    for part in (0.0, 0.5, 1.0):
-        y = f"{HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM):.1f}"
-        text = _with_unit(top * part, unit) if part else "0"
-        lines.append((str(LEFT), str(WIDTH - RIGHT), y, y, str(LEFT - 6), f"{float(y) + 3.5:.1f}", text))
-    return format_html_join(
-        "",
-        '<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>'
-        '<text class="tick" x="{}" y="{}" text-anchor="end">{}</text>',
-        lines,
-    )
+def _plot(told: str, labels: Sequence[str], drawn: SafeString, scale: Scale) -> SafeString:
+    heights = [_with_unit(scale.top * part, scale.unit) if part else "0" for part in (1.0, 0.5, 0.0)]
+    places = sorted({0, len(labels) // 3, 2 * len(labels) // 3, len(labels) - 1}) if labels else []
+    lines = ((y, y) for y in ("0.5", f"{HEIGHT / 2:.1f}", f"{HEIGHT - 0.5:.1f}"))
+    return format_html(
+        '<div class="plot{}"><div class="y" aria-hidden="true">{}</div>'
+        '<svg viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}"><title>{}</title>{}{}</svg>'
+        '{}<div class="x" aria-hidden="true">{}</div></div>',
+        " is-empty" if scale.nothing else "",
+        format_html_join("", "<span>{}</span>", ((text,) for text in heights)),
+        WIDTH, HEIGHT, told, told,
+        format_html_join("", f'<line class="grid" x1="0" x2="{WIDTH}" y1="{{}}" y2="{{}}"/>', lines),
+        drawn,
+        format_html('<p class="nothing" aria-hidden="true">{}</p>', scale.nothing) if scale.nothing else "",
+        format_html_join("", "<span>{}</span>", ((labels[i],) for i in places)),
+    )  # fmt: skip
 
 
 def _with_unit(value: float, unit: str) -> str:
     return duration(value / 1000) if unit == "ms" else f"{number(value)} {unit}".strip()
 
 
-def _ticks(labels: Sequence[str]) -> SafeString:
-    if not labels:
-        return SafeString("")
-    places = sorted({0, len(labels) // 3, 2 * len(labels) // 3, len(labels) - 1})
-    step = (WIDTH - LEFT - RIGHT) / len(labels)
-    ends = {0: "start", len(labels) - 1: "end"}
-    ticks = ((f"{LEFT + (i + 0.5) * step:.1f}", str(HEIGHT - 6), ends.get(i, "middle"), labels[i]) for i in places)
-    return format_html_join("", '<text class="tick" x="{}" y="{}" text-anchor="{}">{}</text>', ticks)
-
-
 def _path(values: Sequence[float | None], top: float) -> str:
-    step = (WIDTH - LEFT - RIGHT) / max(len(values), 1)
-    parts, pen = [], "M"
+    """A line with gaps; a value between two gaps is a short stroke, which can be seen."""
+    step = WIDTH / max(len(values), 1)
+    parts = []
     for i, value in enumerate(values):
         if value is None:
-            pen = "M"
             continue
-        y = HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM)
-        parts.append(f"{pen}{LEFT + (i + 0.5) * step:.1f} {y:.1f}")
-        if pen == "M":
-            parts.append("h0.1")
-        pen = "L"
+        x, y = (i + 0.5) * step, HEIGHT - value / top * HEIGHT
+        is_first = i == 0 or values[i - 1] is None
+        is_last = i + 1 == len(values) or values[i + 1] is None
+        if is_first and is_last:
+            parts.append(f"M{x - step * 0.4:.1f} {y:.1f}h{step * 0.8:.1f}")
+        else:
+            parts.append(f"{'M' if is_first else 'L'}{x:.1f} {y:.1f}")
     return "".join(parts)
 
 

@@ -9,6 +9,8 @@ from django.utils import timezone
 
 from scheduler_project.lib.web.charts import Series, line_chart, stacked_bars
 
+_NOTHING = "Nothing ended in this range."
+
 
 class Past(Protocol):
     """Counts and percentiles (seconds) for each bar."""
@@ -30,9 +32,9 @@ def charts_of(past: Past, zone: str) -> dict[str, Any]:
         ("c-cancelled", "other", past.cancelled),
     ]
     return {
-        "throughput": stacked_bars(f"Attempts ended ({zone})", labels, parts),
-        "waits": line_chart("Wait until claimed", labels, _lines(past.wait), "ms"),
-        "runs": line_chart("Run time", labels, _lines(past.run), "ms"),
+        "throughput": stacked_bars(f"Attempts ended ({zone})", labels, parts, nothing=_NOTHING),
+        "waits": line_chart("Wait until claimed", labels, _lines(past.wait), "ms", _NOTHING),
+        "runs": line_chart("Run time", labels, _lines(past.run), "ms", _NOTHING),
     }
 
 

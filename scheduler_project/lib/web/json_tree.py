@@ -22,7 +22,7 @@ def json_tree(value: Any, is_secret: re.Pattern[str] = SECRET) -> SafeString:
     if len(text) > MAX_BYTES:
         note = f"Shown are the first {MAX_BYTES // 1024} KiB of {len(text) // 1024:,} KiB."
         return format_html(
-            '<pre class="code" dir="ltr">{}</pre><p class="note">{}</p>', harmless(text, MAX_BYTES), note
+            '<pre class="code" dir="ltr"><bdi>{}</bdi></pre><p class="note">{}</p>', harmless(text, MAX_BYTES), note
         )
     return format_html('<div class="json" dir="ltr">{}</div>', _node(masked(value, is_secret), 0, [MAX_NODES]))
 
@@ -50,7 +50,9 @@ def _node(value: Any, depth: int, left: list[int]) -> SafeString:
     items = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
     room = max(1, left[0])
     rows = format_html_join(
-        "", "<li><b>{}</b> {}</li>", ((harmless(key, 200), _node(item, depth + 1, left)) for key, item in items[:room])
+        "",
+        "<li><b><bdi>{}</bdi></b> {}</li>",
+        ((harmless(key, 200), _node(item, depth + 1, left)) for key, item in items[:room]),
     )
     more = format_html("<li>… {} more</li>", str(len(items) - room)) if len(items) > room else ""
     kind = f"{{{len(items)}}}" if isinstance(value, dict) else f"[{len(items)}]"

@@ -32,8 +32,10 @@ def icon(name: str, label: str = "") -> SafeString:
     """A drawing of our own sprite; decoration unless it has a label."""
     href = f"{static('img/icons.svg')}#{name}"
     if label:
-        return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"/></svg>', label, href)
-    return format_html('<svg class="icon" aria-hidden="true"><use href="{}"/></svg>', href)
+        return format_html(
+            '<svg class="icon i-{}" role="img" aria-label="{}"><use href="{}"/></svg>', name, label, href
+        )
+    return format_html('<svg class="icon i-{}" aria-hidden="true"><use href="{}"/></svg>', name, href)
 
 
 @register.simple_tag
@@ -65,6 +67,15 @@ def clock(moment: datetime | None, with_zone: str = "") -> SafeString:
     text = f"{local:%a %d %b %Y, %H:%M}" + (f":{local:%S}" if local.second else "")
     zone = f" {local.tzname()}" if with_zone else ""
     return format_html('<time data-fixed datetime="{}" title="{}">{}{}</time>', utc.isoformat(), title, text, zone)
+
+
+@register.simple_tag
+def stamp(moment: datetime) -> SafeString:
+    """The time of a line of a log, to the millisecond; the day and both zones in the title."""
+    local, utc = timezone.localtime(moment), moment.astimezone(UTC)
+    title = f"{local:%a %d %b %Y, %H:%M:%S} {local.tzname()} · {utc:%H:%M:%S} UTC"
+    text = f"{local:%H:%M:%S}.{local.microsecond // 1000:03}"
+    return format_html('<time data-fixed datetime="{}" title="{}">{}</time>', utc.isoformat(), title, text)
 
 
 def relative(seconds: float) -> str:
