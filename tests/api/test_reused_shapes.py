@@ -16,10 +16,10 @@ QUEUE_ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 
 
 def said(body: dict[str, Any]) -> Request:
-    request = APIRequestFactory().post("/", body, format="json")
-    found = Request(request)
+    found: Any = Request(APIRequestFactory().post("/", body, format="json"))
     found._full_data = body
-    return found
+    asked: Request = found
+    return asked
 
 
 def test_a_refused_body_leaves_no_error_behind() -> None:
