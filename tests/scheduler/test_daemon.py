@@ -70,6 +70,7 @@ def _signals_as_before() -> Iterator[None]:
     """A daemon takes over the process's signals; give them back."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     yield
+    signal.set_wakeup_fd(-1)
     for number, handler in before.items():
         signal.signal(number, handler)
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from scheduler_project.lib.signals import Message, SignalPipe
 from tests.threads import Racer
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -20,6 +23,7 @@ def pipe() -> Iterator[SignalPipe]:
     pipe = SignalPipe([signal.SIGUSR1])
     yield pipe
     signal.signal(signal.SIGUSR1, before)
+    signal.set_wakeup_fd(-1)
     os.close(pipe._in)
     os.close(pipe._out)
 
@@ -43,6 +47,33 @@ def test_a_second_signal_is_a_second_stop(pipe: SignalPipe) -> None:
     for _ in range(2):
         os.kill(os.getpid(), signal.SIGUSR1)
         assert pipe.wait(5) is Message.STOP
+
+
+def test_a_signal_that_another_thread_gets_ends_the_wait(pipe: SignalPipe) -> None:
+    """As one that comes in the moment before the main thread blocks: nothing interrupts that, nor runs Python there."""
+    stat = Path(f"/proc/self/task/{threading.main_thread().native_id}/stat")
+
+    def signal_here() -> None:
+        wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S", timeout_s=5)
+        signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+
+    sender = Racer(signal_here)
+    sender.start()
+
+    assert pipe.wait(5) is Message.STOP
+    sender.result(5)
+
+
+def test_a_signal_of_somebody_else_ends_no_wait(pipe: SignalPipe) -> None:
+    before = signal.signal(signal.SIGUSR2, lambda *_: None)
+    try:
+        os.kill(os.getpid(), signal.SIGUSR2)
+        assert pipe.wait(0.05) is None
+        os.kill(os.getpid(), signal.SIGUSR2)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        assert pipe.wait(5) is Message.STOP
+    finally:
+        signal.signal(signal.SIGUSR2, before)
 
 
 def test_a_wake_up_from_another_thread_ends_the_wait(pipe: SignalPipe) -> None:
