@@ -33,4 +33,5 @@ const dead = document.querySelector("[data-dead]");
 if (dead) { const link = document.querySelector('link[rel="icon"]'); if (link?.dataset.alert) link.href = link.dataset.alert; document.title = `(${dead.dataset.dead} dead) ${document.title}`; }
 for (const toast of document.querySelectorAll(".toast:not(.is-error)")) setTimeout(() => { if (!toast.matches(":hover, :focus-within")) toast.remove(); }, 8000);
 // Where tabs do not fit, the current one is in sight.
-for (const tab of document.querySelectorAll(".tabs [aria-current]")) { const row = tab.closest(".tabs"); row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2; }
+function showTab() { for (const tab of document.querySelectorAll(".tabs [aria-current]")) { const row = tab.closest(".tabs"); row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2; } }
+showTab(); addEventListener("resize", showTab);

@@ -50,11 +50,16 @@ def page_as(browser: Browser, server: str, request: Any) -> Iterator[Callable[..
     problems: list[str] = []
     contexts = []
 
-    def open_as(who: Any, width: int = 1440, height: int = 900, scheme: str = "light") -> Page:
+    def open_as(who: Any, width: int = 1440, height: int = 900, scheme: str = "light", scripts: bool = True) -> Page:
         client = Client()
         client.force_login(request.getfixturevalue(who) if isinstance(who, str) else who)
         size: Any = {"width": width, "height": height}
-        context = browser.new_context(viewport=size, color_scheme=scheme, base_url=server)  # type: ignore[arg-type]
+        context = browser.new_context(
+            viewport=size,
+            color_scheme=scheme,  # type: ignore[arg-type]
+            base_url=server,
+            java_script_enabled=scripts,
+        )
         context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": server}])
         page = context.new_page()
         page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)

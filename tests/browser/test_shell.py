@@ -71,3 +71,14 @@ def test_a_slash_leads_to_the_search_of_a_page_that_has_one(committed_queue, org
     page.goto(_home(committed_queue))
     page.keyboard.press("/")
     page.locator("#palette-list a", has_text="Queues").wait_for()
+
+
+def test_without_a_script_everything_is_within_reach(committed_queue, organization_owner, page_as):
+    page = page_as("organization_owner", 390, scripts=False)
+    page.goto(_home(committed_queue) + f"queues/{committed_queue.pk}")
+    assert page.locator(".side a", has_text="Dead letter").is_visible()
+    assert page.locator("[data-scripted]:visible").count() == 0
+    page.fill("input[name=reason]", "deploy")
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Undo").click()
+    assert page.locator(".toast", has_text="resumed").is_visible()

@@ -103,7 +103,8 @@ def distribution(parts: Sequence[tuple[str, str, int]], label: str) -> SafeStrin
     for css, name, count in parts:
         width = count / total * 400
         if count:
-            rects.append((css, f"{x:.1f}", f"{max(width - 1, 1):.1f}", f"{name}: {number(count)}"))
+            gap = 1 if x + width < 399.9 else 0  # none after the last
+            rects.append((css, f"{x:.1f}", f"{max(width - gap, 1):.1f}", f"{name}: {number(count)}"))
         x += width
     drawn = format_html_join("", '<rect class="bar {}" x="{}" width="{}" height="14"><title>{}</title></rect>', rects)
     return format_html(
