@@ -40,6 +40,6 @@ def _without_row_locks() -> None:
 PROOF = Proof(
     name="claim",
     run=run,
-    sizes={"jobs": Size(3_000, 60_000), "workers": Size(4, 8)},
+    sizes={"jobs": Size(2_000, 60_000), "workers": Size(4, 8)},
     breaks={"row_locks": _without_row_locks},
 )

@@ -62,6 +62,6 @@ def _without_clock_changes() -> None:
 PROOF = Proof(
     name="cron",
     run=run,
-    sizes={"windows": Size(200, 20_000), "seed": Size(1, 2)},
+    sizes={"windows": Size(120, 20_000), "seed": Size(1, 2)},
     breaks={"clock_changes": _without_clock_changes},
 )

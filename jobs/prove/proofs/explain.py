@@ -164,6 +164,6 @@ def _without_gates() -> None:
 PROOF = Proof(
     name="explain",
     run=run,
-    sizes={"states": Size(200, 5_000), "seed": Size(1, 2)},
+    sizes={"states": Size(120, 5_000), "seed": Size(1, 2)},
     breaks={"gates": _without_gates},
 )

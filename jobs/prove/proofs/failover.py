@@ -76,7 +76,7 @@ def _without_own_silence() -> None:
 PROOF = Proof(
     name="failover",
     run=run,
-    sizes={"kills": Size(3, 50), "freezes": Size(1, 10), "vanishes": Size(1, 10), "due": Size(40, 100)},
+    sizes={"kills": Size(2, 50), "freezes": Size(1, 10), "vanishes": Size(1, 10), "due": Size(40, 100)},
     breaks={
         "standby": _without_standby,
         "deposing": _without_deposing,
