@@ -21,10 +21,10 @@ MARK = 3
 #: A peer may be silent for 9 s; the rest is for a busy machine.
 BAR_S = 15.0
 TERM = "select max(id) from leader_terms where pid = %s"
+#: A new session from there: the one that led is gone. Its listener's may just live on.
 BACK = """
 select count(*) from pg_stat_activity
- where datname = current_database() and application_name = 'punctual scheduler listener'
-   and client_addr = %s::inet and backend_start > %s
+ where datname = current_database() and client_addr = %s::inet and backend_start > %s
 """
 ACTED = "select count(*) from leader_terms where pid = %s and id > %s"
 
