@@ -118,13 +118,13 @@ def drain_of(scratch: Scratch, queues: list[Any], count: int, processes: int = 1
     """Release queues that are paused and full, ``count`` jobs in all, and watch them being worked off."""
     with workers(scratch, processes, "--concurrency", "100") as started, scratch.connect() as session:
         pids = [process.pid for process in started]
-        before = _cpu_s(pids), _cpu_s(_backends(session))
+        before = cpu_s(pids), cpu_s(backends(session))
         row = session.execute(RELEASE, [queues]).fetchone()
         for queue_id in queues[:100]:
             session.execute("select pg_notify('punctual', 'work ' || %s)", [str(queue_id)])
         while (left := session.execute(IS_LEFT, {"queues": queues}).fetchone()) and left[0]:
             time.sleep(LOOK_EVERY_S)
-        used = _cpu_s(pids) - before[0], _cpu_s(_backends(session)) - before[1]
+        used = cpu_s(pids) - before[0], cpu_s(backends(session)) - before[1]
         began = row[0] if row else None
         took = session.execute(TOOK, [began, began]).fetchone()
     seconds = float(took[0]) if took else 0.0
@@ -140,7 +140,7 @@ def in_turns(rounds: int, *ways: Callable[[], float]) -> list[float]:
     return [statistics.median(values) for values in found]
 
 
-def _backends(session: psycopg.Connection[Any]) -> list[int]:
+def backends(session: psycopg.Connection[Any]) -> list[int]:
     """The processes of the other sessions in this database: where the server is on this machine."""
     rows = session.execute(
         "select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
@@ -148,7 +148,7 @@ def _backends(session: psycopg.Connection[Any]) -> list[int]:
     return [row[0] for row in rows]
 
 
-def _cpu_s(pids: list[int]) -> float:
+def cpu_s(pids: list[int]) -> float:
     """Processor seconds of processes, as far as they can be seen; a worker's helpers are not the path of a job."""
     total = 0.0
     for pid in pids:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from jobs.selectors.dashboard import RANGES, History, Now, failing, history, project_now, reports
+from jobs.selectors.dashboard import RANGES, Failing, History, Now, failing, history, project_now, reports
 from jobs.web.job_filter import alike
+from orgs.models import Project
 from orgs.web.access import MemberRequest, member_view
 from scheduler_project.lib.replica import from_replica
+from scheduler_project.lib.shared import Shared
 from scheduler_project.lib.web.charts import distribution
 from scheduler_project.lib.web.history import charts_of
-from scheduler_project.lib.web.pages import respond
+from scheduler_project.lib.web.pages import respond, wants_fragment
 from scheduler_project.lib.web.viewer import zone_of
 
 MOST_UPCOMING, MOST_WORKERS = 6, 8
+Look = tuple[History, Now, tuple[list[Failing], bool]]
+#: However many have a project's dashboard open: what their regions ask for is read about once a second.
+_looks: Shared[Look] = Shared(keep_s=1.0)
 
 
 @require_safe
@@ -24,9 +30,10 @@ MOST_UPCOMING, MOST_WORKERS = 6, 8
 @from_replica
 def dashboard(request: MemberRequest) -> HttpResponse:
     name = range_of(request)
-    past = history(request.project.pk, request.now, name)
-    present = project_now(request.project, request.now)
-    causes, is_cut = failing(request.project.pk, past.bars[0])
+    is_opened = not wants_fragment(request)
+    past, present, (causes, is_cut) = _looks.get(
+        (request.project.pk, name), lambda: _look(request.project, request.now, name), is_fresh=is_opened
+    )
     context = {"section": "dashboard", "range": name, "ranges": RANGES, "past": past, "present": present}
     context |= {"failing": [(row, alike(row.error)) for row in causes], "is_cut": is_cut}
     context["workers"] = [
@@ -34,6 +41,11 @@ def dashboard(request: MemberRequest) -> HttpResponse:
     ]
     context |= charts_of(past, zone_of(request)) | _tiles(past, present) | _lines(past, name)
     return respond(request, "jobs/dashboard.html", "jobs/_dashboard.html", context)
+
+
+def _look(project: Project, now: datetime, name: str) -> Look:
+    past = history(project.pk, now, name)
+    return past, project_now(project, now), failing(project.pk, past.bars[0])
 
 
 def range_of(request: HttpRequest) -> str:

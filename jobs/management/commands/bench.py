@@ -14,6 +14,7 @@ from jobs.bench.api import api
 from jobs.bench.backlog import backlog
 from jobs.bench.batch import batch
 from jobs.bench.ceiling import ceilings
+from jobs.bench.dashboards import dashboards
 from jobs.bench.drain import drain
 from jobs.bench.enqueue import enqueue
 from jobs.bench.history import history
@@ -43,6 +44,7 @@ MEASURES = {
     "memory": (memory, 1_000_000),
     "api": (api, 1_000_000),
     "pages": (pages, 1_000_000),
+    "dashboards": (dashboards, 600_000),
     "live": (live, 5_000),
 }
 
