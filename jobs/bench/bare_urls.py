@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.db import connection  # noqa: TID251 - as bare as can be
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from rest_framework.request import Request
@@ -13,10 +12,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from scheduler_project.lib.ids import uuid7
+from scheduler_project.lib.sql import run
+from scheduler_project.lib.statements import Statement
 
-INSERT = (
+INSERT = Statement(
+    "bare_insert",
     "insert into jobs (id, project_id, queue_id, job_type, payload, status, run_at)"
-    " select %s, project_id, id, %s, %s, 'queued', now() from queues where id = %s"
+    " select %(id)s, project_id, id, %(job_type)s, %(payload)s, 'queued', now() from queues where id = %(queue_id)s",
 )
 
 
@@ -31,8 +33,7 @@ class BareView(APIView):
         """Write the row."""
         asked: Any = request.data
         job_id = uuid7()
-        with connection.cursor() as cursor:
-            cursor.execute(INSERT, [job_id, asked["job_type"], json.dumps(asked["payload"]), asked["queue_id"]])
+        run(INSERT, {**asked, "id": job_id, "payload": json.dumps(asked["payload"])})
         return Response({"id": str(job_id), "status": "queued"}, status=201)
 
 
