@@ -15,6 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, close_old_connections
+from psycopg.errors import UndefinedTable
 
 from jobs.prove.registry import PROOFS
 from jobs.prove.runner import Verdict, command_of, prove
@@ -92,7 +93,10 @@ class Command(BaseCommand):
         try:
             keep_result(proof.name, word, verdict.figures, reason=verdict.said, command=command, took_s=verdict.took_s)
         except DatabaseError as error:
-            self.stderr.write(f"{proof.name}: the result could not be kept: {str(error).splitlines()[0]}")
+            why = str(error).splitlines()[0]
+            if isinstance(error.__cause__, UndefinedTable):
+                why = "its table is not there yet, run manage.py migrate"
+            self.stderr.write(f"{proof.name}: the result could not be kept: {why}")
 
 
 def _leave(number: int, _: FrameType | None) -> None:
