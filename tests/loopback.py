@@ -22,6 +22,11 @@ from tests.bad_targets import OUTSIDE, RESET, Act, Target
 
 _HANG_UP = struct.pack("ii", 1, 0)
 
+_SIGNS = x509.KeyUsage(
+    key_cert_sign=True, crl_sign=True, digital_signature=False, content_commitment=False, key_encipherment=False,
+    data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+)  # fmt: skip
+
 
 class Certificates:
     """An authority of the test's own, and servers' certificates that it signed, or did not."""
@@ -59,18 +64,24 @@ class Certificates:
         now = datetime.now(UTC)
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         names = [x509.DNSName(host)] if host.endswith(".test") else [x509.IPAddress(IPv4Address(host))]
-        made = (
+        public = self._key.public_key()
+        unsigned = (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(issuer.subject if issuer else subject)
-            .public_key(self._key.public_key())
+            .public_key(public)
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - timedelta(days=3))
             .not_valid_after(now + timedelta(days=days))
             .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
             .add_extension(x509.SubjectAlternativeName(names), critical=False)
-            .sign(self._key, hashes.SHA256())
+            # From Python 3.13 on a certificate without these is refused.
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(public), critical=False)
         )
+        if is_authority:
+            unsigned = unsigned.add_extension(_SIGNS, critical=True)
+        made = unsigned.sign(self._key, hashes.SHA256())
         key = self._key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
