@@ -41,10 +41,12 @@ select {_ID}, queue.project_id, queue.id, 'type-' || job.n %% 20, jsonb_build_ob
   join (select id, project_id, row_number() over (order by name) as place, count(*) over () as of from queues) as queue
     on queue.place = job.n %% queue.of + 1
 """  # noqa: S608 - constants
-#: What workers and submissions would have counted meanwhile; a scheduler adds it up.
+#: What workers and submissions would have counted meanwhile; a scheduler adds it up. By the minute for the last hour,
+#: by the hour before that: it is the pages that are measured, and they read no more rows for it.
 MAKE_COUNTS = """
 insert into job_stat_deltas (project_id, queue_id, job_type, at, created, started, completed, failed, dead)
-select project_id, queue_id, job_type, date_trunc('minute', created_at), count(*),
+select project_id, queue_id, job_type,
+       date_trunc(case when created_at > now() - interval '1 hour' then 'minute' else 'hour' end, created_at), count(*),
        count(*) filter (where attempt_count > 0), count(*) filter (where status = 'completed'),
        count(*) filter (where status = 'dead_letter'), count(*) filter (where status = 'dead_letter')
   from jobs group by 1, 2, 3, 4
