@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 from jobs.bench.stage import Say
 from scheduler_project.lib.figures import Figure
@@ -79,11 +80,12 @@ def pages(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
         session.execute(MAKE_LETTERS)
         session.execute(MAKE_COUNTS)
         session.execute("vacuum analyze")
-    say("adding up the statistics")
-    _count(scratch)
     asked = json.dumps({"schedules": SCHEDULES})
-    say("opening each page")
-    found = json.loads(scratch.run(PROGRAM, asked, DJANGO_SETTINGS_MODULE="scheduler_project.settings"))
+    with _leader(scratch):
+        say("adding up the statistics")
+        _wait_until_counted(scratch)
+        say("opening each page")
+        found = json.loads(scratch.run(PROGRAM, asked, DJANGO_SETTINGS_MODULE="scheduler_project.settings"))
     for name, page in sorted(found.items(), key=lambda item: -item[1]["p95"]):
         times = f"{page['p50']:>8.1f} ms, p95 {page['p95']:>8.1f} ms"
         say(f"  {name:<22}{times}{page['queries']:>4} queries")
@@ -96,14 +98,20 @@ def pages(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
     ]
 
 
-def _count(scratch: Scratch) -> None:
-    scheduler: subprocess.Popen[bytes] = scratch.start("runscheduler")
+@contextlib.contextmanager
+def _leader(scratch: Scratch) -> Iterator[None]:
+    """A scheduler beside it: pages read what it counts."""
+    scheduler = scratch.start("runscheduler")
     try:
-        deadline = time.monotonic() + COUNTING_LIMIT_S
-        while scratch.value(COUNTED):
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"the statistics were not added up within {COUNTING_LIMIT_S} s")
-            time.sleep(0.5)
+        yield
     finally:
         scheduler.terminate()
         scheduler.wait(30)
+
+
+def _wait_until_counted(scratch: Scratch) -> None:
+    deadline = time.monotonic() + COUNTING_LIMIT_S
+    while scratch.value(COUNTED):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the statistics were not added up within {COUNTING_LIMIT_S} s")
+        time.sleep(0.5)

@@ -16,6 +16,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from scheduler_project.lib.web import charts, durations
+from scheduler_project.lib.web.choices import named_options, zone_options
 from scheduler_project.lib.web.json_tree import json_tree
 from scheduler_project.lib.web.text import harmless as make_harmless
 
@@ -127,6 +128,8 @@ def plain(value: object, most: int = 200) -> str:
 
 
 register.simple_tag(json_tree, name="json_tree")
+register.simple_tag(named_options, name="named_options")
+register.simple_tag(zone_options, name="zone_options")
 register.simple_tag(charts.sparkline, name="sparkline")
 register.simple_tag(charts.gauge, name="gauge")
 
