@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from jobs.lifecycle.cancel import cancel_job
 from jobs.lifecycle.requeue import requeue_job
-from jobs.models import Job, JobDependency, JobLog
+from jobs.models import Job, JobDependency, JobExecution, JobLog
 from jobs.selectors.executions import list_executions
 from jobs.selectors.explain import explain
 from jobs.selectors.jobs import get_job_with_queue
@@ -34,8 +34,7 @@ MOST_ATTEMPTS, MOST_LINES, MOST_EDGES, MOST_AUDIT = 20, 500, 20, 10
 @member_view()
 def job(request: MemberRequest, job_id: UUID) -> HttpResponse:
     found = _get(request, job_id, Role.VIEWER)
-    attempts = list(list_executions(found, slice(0, MOST_ATTEMPTS)))
-    lines = list(JobLog.objects.filter(job_id=job_id).order_by("-ts", "-id")[:MOST_LINES])
+    attempts, lines = _past(found)
     steps = steps_of(found, attempts, request.now)
     context: dict[str, Any] = {
         "section": "jobs",
@@ -109,6 +108,14 @@ def payload(request: MemberRequest, job_id: UUID) -> HttpResponse:
     answer = HttpResponse(text, content_type="text/plain; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{part}-{job_id}.json"'
     return answer
+
+
+def _past(found: Job) -> tuple[list[JobExecution], list[JobLog]]:
+    """Its newest attempts and log lines; what was never claimed has none."""
+    if not found.fencing_number:
+        return [], []
+    lines = JobLog.objects.filter(job_id=found.pk).order_by("-ts", "-id")
+    return list(list_executions(found, slice(0, MOST_ATTEMPTS))), list(lines[:MOST_LINES])
 
 
 def _edges(*, other: str, **which: UUID) -> list[dict[str, Any]]:
