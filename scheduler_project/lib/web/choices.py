@@ -42,9 +42,9 @@ class PlainSelect(forms.Select):
 
     def render(self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None) -> SafeString:
         """The element."""
-        final = self.build_attrs(self.attrs, {**(attrs or {}), "name": name})
+        more = flatatt(self.build_attrs(self.attrs, attrs))
         [chosen] = self.format_value(value) or [""]
-        return format_html("<select{}>{}</select>", flatatt(final), options(self.choices, chosen))
+        return format_html('<select name="{}"{}>{}</select>', name, more, options(self.choices, chosen))
 
 
 class NamedChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg] # of whatever model
