@@ -1,6 +1,7 @@
 """How gunicorn serves the web processes; the address comes from APP_API_HOST and APP_API_PORT."""
 
 import asyncio
+import gc
 import os
 import shutil
 import tempfile
@@ -30,6 +31,9 @@ _LOOK_EVERY_S = 0.1
 
 def post_worker_init(worker: Any) -> None:
     """Close sockets and streams at once on SIGTERM: the worker itself would tell nobody until the grace is over."""
+    # What was imported is no garbage: else each full collection walks all of it, while somebody waits for a page.
+    gc.collect()
+    gc.freeze()
 
     async def say_goodbye() -> None:
         from jobs.live.door import the_hub

@@ -6,6 +6,7 @@ Output: by page, milliseconds at the median and the 95th percentile, and stateme
 
 from __future__ import annotations
 
+import gc
 import json
 import statistics
 import sys
@@ -43,6 +44,8 @@ def main() -> int:
     OrganizationMember.objects.create(organization=project.organization, user=owner, role=Role.OWNER)
     client = Client(headers={"host": "localhost"})
     client.force_login(owner)
+    gc.collect()
+    gc.freeze()  # as the web process does (gunicorn.py)
     home = f"/p/{project.organization.slug}/{project.slug}/"
     json.dump({name: _cost(client, home + path) for name, path in _paths(queue).items()}, sys.stdout)
     return 0

@@ -37,7 +37,7 @@ VERBS = {"cancel": ("Cancel", "are cancelled"), "retry": ("Queue again", "are qu
 @member_view()
 def jobs(request: MemberRequest) -> HttpResponse:
     """The list. What was typed into the search box leads to the address that says the same."""
-    found = Queue.objects.filter(project=request.project)
+    found = Queue.objects.filter(project=request.project).only("name", "project_id", "deleted_at")
     queues = list(with_counts(found, request.now).order_by("name")[:MOST_QUEUES])
     names = {queue.pk: queue.name for queue in queues}
     chosen, problem = Chosen.of(request.GET), ""
