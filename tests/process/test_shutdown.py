@@ -112,6 +112,7 @@ def test_draining_worker_still_hears_a_cancel(committed_queue: Queue) -> None:
         assert process.wait(5) == 0
 
 
+@pytest.mark.timeout(120 + 5 * TERM_ROUNDS)
 def test_idle_processes_end_on_term_whenever_it_comes(committed_queue: Queue) -> None:
     rng = random.Random(7)
     slowest_s = 0.0
