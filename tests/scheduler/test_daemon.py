@@ -14,21 +14,13 @@ from jobs.models import LeaderTerm
 from jobs.scheduler import daemon as module
 from jobs.scheduler.daemon import LOOK_AGAIN_S, RENEW_S, STANDBY_S, Daemon, SchedulerConfig
 from jobs.scheduler.duties.base import Duty
+from tests.clocks import StandingClock
 from tests.threads import Session
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LOCK = 4_218
-
-
-class Clock:
-    """Moves only when told."""
-
-    now = 1_000.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 class Duties:
@@ -58,9 +50,9 @@ def duties() -> Duties:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch: pytest.MonkeyPatch) -> StandingClock:
     """The daemon's clock."""
-    clock = Clock()
+    clock = StandingClock()
     monkeypatch.setattr(module, "time", clock)
     return clock
 
@@ -88,7 +80,7 @@ def kill_leader() -> None:
         cursor.execute("select pg_terminate_backend(%s, 5000)", [LeaderTerm.objects.latest("id").backend_pid])
 
 
-def test_a_new_leader_does_every_duty_at_once(duties: Duties, clock: Clock) -> None:
+def test_a_new_leader_does_every_duty_at_once(duties: Duties, clock: StandingClock) -> None:
     with scheduler(duties) as (daemon, session):
         wait_s = session(daemon._turn)
 
@@ -96,7 +88,7 @@ def test_a_new_leader_does_every_duty_at_once(duties: Duties, clock: Clock) -> N
     assert wait_s == pytest.approx(1.0), "the term is renewed each second"
 
 
-def test_each_duty_is_done_again_when_it_is_due(duties: Duties, clock: Clock) -> None:
+def test_each_duty_is_done_again_when_it_is_due(duties: Duties, clock: StandingClock) -> None:
     with scheduler(duties) as (daemon, session):
         for _ in range(41):
             session(daemon._turn)
@@ -105,7 +97,7 @@ def test_each_duty_is_done_again_when_it_is_due(duties: Duties, clock: Clock) ->
     assert duties.rounds == {"promote": 11, "second": 5, "third": 2}
 
 
-def test_a_duty_may_ask_for_its_next_round_itself(duties: Duties, clock: Clock) -> None:
+def test_a_duty_may_ask_for_its_next_round_itself(duties: Duties, clock: StandingClock) -> None:
     duties.deeds["third"] = lambda: 0.25
     with scheduler(duties) as (daemon, session):
         waits = []
@@ -121,7 +113,7 @@ def test_a_duty_may_ask_for_its_next_round_itself(duties: Duties, clock: Clock) 
     "error", [ValueError("my own fault"), OperationalError("canceling statement"), AssertionError()]
 )
 def test_a_failing_duty_stops_no_other_and_is_done_again_after_its_period(
-    duties: Duties, clock: Clock, error: Exception, caplog: pytest.LogCaptureFixture
+    duties: Duties, clock: StandingClock, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail() -> None:
         raise error
@@ -140,7 +132,7 @@ def test_a_failing_duty_stops_no_other_and_is_done_again_after_its_period(
 
 
 def test_a_duty_that_loses_the_session_ends_the_term_and_the_next_one_starts_afresh(
-    duties: Duties, clock: Clock, caplog: pytest.LogCaptureFixture
+    duties: Duties, clock: StandingClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     def kill_and_ask() -> None:
         if duties.made == 1:
@@ -164,7 +156,7 @@ def kill_leader_in(session: Session) -> None:
 
 
 def test_a_leader_whose_session_died_between_two_turns_does_no_duty_before_it_leads_again(
-    duties: Duties, clock: Clock
+    duties: Duties, clock: StandingClock
 ) -> None:
     seen: list[tuple[int, int]] = []
     duties.deeds["second"] = lambda: seen.append((duties.made, LeaderTerm.objects.count()))
@@ -177,7 +169,7 @@ def test_a_leader_whose_session_died_between_two_turns_does_no_duty_before_it_le
     assert seen == [(1, 1), (2, 2)]
 
 
-def test_a_standby_does_nothing_and_looks_often_for_the_lock(duties: Duties, clock: Clock) -> None:
+def test_a_standby_does_nothing_and_looks_often_for_the_lock(duties: Duties, clock: StandingClock) -> None:
     idle = Duties()
     with scheduler(duties) as (leader, session), scheduler(idle) as (standby, other):
         session(leader._turn)
@@ -187,7 +179,7 @@ def test_a_standby_does_nothing_and_looks_often_for_the_lock(duties: Duties, clo
     assert not idle.rounds
 
 
-def test_a_standby_leads_once_the_leader_is_gone(duties: Duties, clock: Clock) -> None:
+def test_a_standby_leads_once_the_leader_is_gone(duties: Duties, clock: StandingClock) -> None:
     idle = Duties()
     with scheduler(idle) as (standby, other):
         with scheduler(duties) as (leader, session):
@@ -203,7 +195,7 @@ def test_a_standby_leads_once_the_leader_is_gone(duties: Duties, clock: Clock) -
 
 
 def test_while_the_database_is_away_the_pauses_grow_up_to_a_limit(
-    duties: Duties, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    duties: Duties, clock: StandingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away() -> bool:
         raise OperationalError("connection refused")
@@ -235,7 +227,7 @@ def test_a_hint_brings_promotion_forward_and_a_stop_ends_the_daemon_in_good_orde
 
 
 def test_after_a_hint_the_daemon_looks_once_more_when_the_senders_quiet_time_is_over(
-    duties: Duties, clock: Clock
+    duties: Duties, clock: StandingClock
 ) -> None:
     with scheduler(duties) as (daemon, session):
         session(daemon._turn)
@@ -251,7 +243,9 @@ def test_after_a_hint_the_daemon_looks_once_more_when_the_senders_quiet_time_is_
     assert duties.rounds["second"] == 1
 
 
-def test_a_leader_with_nothing_to_do_still_shows_every_second_that_it_is_at_work(duties: Duties, clock: Clock) -> None:
+def test_a_leader_with_nothing_to_do_still_shows_every_second_that_it_is_at_work(
+    duties: Duties, clock: StandingClock
+) -> None:
     for name in ("promote", "second", "third"):
         duties.deeds[name] = lambda: 3_600.0
     with scheduler(duties) as (daemon, session):

@@ -13,24 +13,16 @@ from jobs.scheduler.daemon import SchedulerConfig, duties_of
 from jobs.scheduler.duties import partitions, promote, reap, workers
 from jobs.services.workers import deregister, register
 from queues.models import Queue
+from tests.clocks import StandingClock
 from tests.factories import claim_from, claim_one, lapse, make_job, make_jobs, reload
 
 pytestmark = pytest.mark.django_db
 
 
-class Clock:
-    """Moves only when told."""
-
-    now = 1_000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch: pytest.MonkeyPatch) -> StandingClock:
     """The clock of the workers' duty."""
-    clock = Clock()
+    clock = StandingClock()
     monkeypatch.setattr(workers, "time", clock)
     return clock
 
@@ -95,7 +87,7 @@ def test_reaping_ends_all_expired_attempts(queue: Queue) -> None:
     assert Job.objects.filter(status="scheduled", attempt_count=1).count() == 449
 
 
-def test_a_worker_that_fell_silent_is_lost_and_its_leases_lapse(clock: Clock, queue: Queue) -> None:
+def test_a_worker_that_fell_silent_is_lost_and_its_leases_lapse(clock: StandingClock, queue: Queue) -> None:
     silent, alive = register(queue_names=(), seats=1), register(queue_names=(), seats=1)
     make_jobs(queue, 2)
     of_silent, of_alive = claim_one(queue, worker_id=silent), claim_one(queue, worker_id=alive)
@@ -111,7 +103,7 @@ def test_a_worker_that_fell_silent_is_lost_and_its_leases_lapse(clock: Clock, qu
     assert [reload(lease.job_id).status for lease in (of_silent, of_alive)] == ["scheduled", "running"]
 
 
-def test_no_worker_is_silent_before_the_leader_was_at_work_for_that_long(clock: Clock, queue: Queue) -> None:
+def test_no_worker_is_silent_before_the_leader_was_at_work_for_that_long(clock: StandingClock, queue: Queue) -> None:
     worker_id = register(queue_names=(), seats=1)
     make_job(queue)
     lease = claim_one(queue, worker_id=worker_id)
@@ -130,7 +122,7 @@ def test_no_worker_is_silent_before_the_leader_was_at_work_for_that_long(clock: 
 
 
 @pytest.mark.parametrize("status", ["stopped", "lost"])
-def test_workers_that_are_gone_are_not_retired_again(clock: Clock, status: str) -> None:
+def test_workers_that_are_gone_are_not_retired_again(clock: StandingClock, status: str) -> None:
     worker_id = register(queue_names=(), seats=1)
     if status == "stopped":
         deregister(worker_id)
@@ -145,7 +137,7 @@ def test_workers_that_are_gone_are_not_retired_again(clock: Clock, status: str) 
     assert Worker.objects.get(pk=worker_id).status == status
 
 
-def test_retiring_never_lengthens_a_lease(clock: Clock, queue: Queue) -> None:
+def test_retiring_never_lengthens_a_lease(clock: StandingClock, queue: Queue) -> None:
     worker_id = register(queue_names=(), seats=1)
     make_job(queue)
     lease = claim_one(queue, worker_id=worker_id)
@@ -161,7 +153,7 @@ def test_retiring_never_lengthens_a_lease(clock: Clock, queue: Queue) -> None:
     assert reload(lease.job_id).lease_expires_at == before
 
 
-def test_old_heartbeats_are_forgotten_and_new_ones_kept(clock: Clock) -> None:
+def test_old_heartbeats_are_forgotten_and_new_ones_kept(clock: StandingClock) -> None:
     worker_id = register(queue_names=(), seats=1)
     for hours in (0, 1, 30, 50):
         beat = WorkerHeartbeat.objects.create(worker_id=worker_id, active_job_count=0, cpu_percent=0, memory_mb=0)

@@ -11,22 +11,13 @@ from jobs.lease import Lease
 from jobs.lifecycle.claim import HEAD, Want
 from jobs.worker import roster as module
 from jobs.worker.roster import HALF_LIFE_S, HEAD_EVERY_S, Roster
-
-
-class Clock:
-    """Stands still until told otherwise."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def monotonic(self) -> float:
-        return self.now
+from tests.clocks import StandingClock
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch: pytest.MonkeyPatch) -> StandingClock:
     """The roster's clock."""
-    clock = Clock()
+    clock = StandingClock()
     monkeypatch.setattr(module, "time", clock)
     return clock
 
@@ -141,7 +132,7 @@ def test_seats_given_out_at_once_are_shared_by_time_too(seats: int) -> None:
     assert total["quick"] == pytest.approx(10 * total["slow"], rel=0.25)
 
 
-def test_jobs_in_hand_count_by_what_such_jobs_took(clock: Clock) -> None:
+def test_jobs_in_hand_count_by_what_such_jobs_took(clock: StandingClock) -> None:
     roster = roster_of(("a", "p-a", 0), ("b", "p-b", 0))
     roster.charge("a", 100)
     roster.charge("b", 100)
@@ -150,7 +141,7 @@ def test_jobs_in_hand_count_by_what_such_jobs_took(clock: Clock) -> None:
     assert [w.queue_id for w in roster.plan(1, [lease_of("b")])] == ["a"]
 
 
-def test_time_without_work_earns_no_credit(clock: Clock) -> None:
+def test_time_without_work_earns_no_credit(clock: StandingClock) -> None:
     roster = roster_of(("busy", "p-busy", 0), ("idle", "p-idle", 0))
     roster.learn_gated(Want("idle", 1), 0)
     for _ in range(100):
@@ -170,7 +161,7 @@ def test_a_project_with_many_queues_gets_no_more_than_one_with_a_single_queue() 
     assert total["only"] == pytest.approx(100, abs=5)
 
 
-def test_old_debts_fade(clock: Clock) -> None:
+def test_old_debts_fade(clock: StandingClock) -> None:
     roster = roster_of(("a", "p-a", 0), ("b", "p-b", 0))
     roster.charge("a", 16_000)
     roster.plan(1)
@@ -191,7 +182,9 @@ def test_a_claim_from_the_head_that_brings_less_than_asked_means_the_queue_is_dr
     assert roster.plan(5) == []
 
 
-def test_a_claim_from_further_back_that_brings_less_looks_at_the_head_before_the_queue_is_dry(clock: Clock) -> None:
+def test_a_claim_from_further_back_that_brings_less_looks_at_the_head_before_the_queue_is_dry(
+    clock: StandingClock,
+) -> None:
     roster = roster_of(("a", "p", 0))
     roster.learn(roster.plan(1), [lease_of("a", 1)])
     from_behind = roster.plan(2)
@@ -205,7 +198,7 @@ def test_a_claim_from_further_back_that_brings_less_looks_at_the_head_before_the
     assert not roster
 
 
-def test_a_claim_goes_on_behind_the_last_one(clock: Clock) -> None:
+def test_a_claim_goes_on_behind_the_last_one(clock: StandingClock) -> None:
     roster = roster_of(("a", "p", 0))
 
     roster.learn(roster.plan(2), [lease_of("a", 1, priority=4), lease_of("a", 2, priority=3)])
@@ -214,7 +207,7 @@ def test_a_claim_goes_on_behind_the_last_one(clock: Clock) -> None:
     assert want.position == (-3, "2026-01-01 00:00:02+00", "job-2")
 
 
-def test_the_head_is_looked_at_again_every_quarter_of_a_second(clock: Clock) -> None:
+def test_the_head_is_looked_at_again_every_quarter_of_a_second(clock: StandingClock) -> None:
     roster = roster_of(("a", "p", 0))
     roster.learn(roster.plan(1), [lease_of("a", 1)])
     clock.now += HEAD_EVERY_S - 0.01
@@ -225,7 +218,7 @@ def test_the_head_is_looked_at_again_every_quarter_of_a_second(clock: Clock) -> 
     assert roster.plan(1)[0].position == HEAD
 
 
-def test_positions_of_several_queues_do_not_mix(clock: Clock) -> None:
+def test_positions_of_several_queues_do_not_mix(clock: StandingClock) -> None:
     roster = roster_of(("a", "p", 0), ("b", "q", 0))
     wants = [Want("a", 1), Want("b", 2)]
 

@@ -9,27 +9,19 @@ import pytest
 
 from scheduler_project.lib import shared as module
 from scheduler_project.lib.shared import Shared
+from tests.clocks import StandingClock
 from tests.threads import Racer
 
 
-class Clock:
-    """Stands until it is moved."""
-
-    now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch: pytest.MonkeyPatch) -> StandingClock:
     """The time by which values get old."""
-    clock = Clock()
+    clock = StandingClock()
     monkeypatch.setattr(module, "time", clock)
     return clock
 
 
-def test_a_value_is_found_once_until_it_is_old(clock: Clock) -> None:
+def test_a_value_is_found_once_until_it_is_old(clock: StandingClock) -> None:
     shared, found = Shared[int](1.0), iter([1, 2, 3])
 
     assert [shared.get("a", lambda: next(found)) for _ in range(3)] == [1, 1, 1]
@@ -37,7 +29,7 @@ def test_a_value_is_found_once_until_it_is_old(clock: Clock) -> None:
     assert shared.get("a", lambda: next(found)) == 2
 
 
-def test_who_wants_it_fresh_gets_it_fresh_and_others_have_it_then(clock: Clock) -> None:
+def test_who_wants_it_fresh_gets_it_fresh_and_others_have_it_then(clock: StandingClock) -> None:
     shared, found = Shared[int](1.0), iter([1, 2])
     shared.get("a", lambda: next(found))
 
@@ -45,13 +37,13 @@ def test_who_wants_it_fresh_gets_it_fresh_and_others_have_it_then(clock: Clock) 
     assert shared.get("a", lambda: next(found)) == 2
 
 
-def test_keys_are_apart(clock: Clock) -> None:
+def test_keys_are_apart(clock: StandingClock) -> None:
     shared = Shared[str](1.0)
 
     assert [shared.get(key, f"of {key}".strip) for key in ("a", "b", "a")] == ["of a", "of b", "of a"]
 
 
-def test_a_failure_is_not_kept(clock: Clock) -> None:
+def test_a_failure_is_not_kept(clock: StandingClock) -> None:
     shared = Shared[int](1.0)
     with pytest.raises(ZeroDivisionError):
         shared.get("a", lambda: 1 // 0)
@@ -59,7 +51,7 @@ def test_a_failure_is_not_kept(clock: Clock) -> None:
     assert shared.get("a", lambda: 7) == 7
 
 
-def test_no_more_is_kept_than_was_said(clock: Clock) -> None:
+def test_no_more_is_kept_than_was_said(clock: StandingClock) -> None:
     shared = Shared[int](1.0, most=3)
     for n in range(10):
         shared.get(n, partial(int, n))
