@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from jobs import sql
 from jobs.states import IN_FLIGHT, TERMINAL
 from queues.backoff import DEFAULT_RULE, JITTER, RetryRule
-from scheduler_project.lib.sql import Row, run, run_together
+from scheduler_project.lib.sql import Row, run, run_prepared, run_together
 from scheduler_project.lib.statements import Call, plain_array, text_array
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class ClaimManager(models.Manager["Job"]):
 
     def ready_queues(self, **params: object) -> list[Row]:
         """Queues with work."""
-        return run(sql.READY_QUEUES, params)
+        return run_prepared([Call(sql.READY_QUEUES, params)])[0]
 
     def claimed_unknown(self, **params: object) -> list[Row]:
         """Leases whose claim was never answered."""

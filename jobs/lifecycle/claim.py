@@ -100,10 +100,16 @@ def _place(lease: Lease) -> int:
     return lease.place
 
 
-def ready_queues(queue_ids: Sequence[str] | None, types: KnownTypes) -> list[Row]:
-    """(id, project_id, priority, is_gated) of the queues that have work and room now; None asks for all queues."""
+def ready_queues(queue_ids: Sequence[str] | None, types: KnownTypes, sure: Sequence[str] = ()) -> list[Row]:
+    """(id, project_id, priority, is_gated) of the queues that have work and room now; None asks for all queues.
+
+    Args:
+        sure: queues that are known to have work, which need not be looked for.
+    """
     ids = None if queue_ids is None else plain_array(queue_ids)
-    return Job.claims.ready_queues(queue_ids=ids, types=types.names, patterns=types.patterns)
+    return Job.claims.ready_queues(
+        queue_ids=ids, types=types.names, patterns=types.patterns, sure=plain_array(sure)
+    )
 
 
 def unanswered(worker_id: str, known_tokens: Sequence[str], settled_s: float) -> list[Ending]:

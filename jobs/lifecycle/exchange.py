@@ -15,7 +15,7 @@ from jobs.lifecycle.claim import Claim, claim_calls, leases_of
 from jobs.lifecycle.settle import Settled, settle_calls, settled_of
 from jobs.lifecycle.start import start_call
 from jobs.models import Job
-from scheduler_project.lib.sql import past_deadlocks, run_together
+from scheduler_project.lib.sql import past_deadlocks, run_prepared
 from scheduler_project.lib.statements import Call, plain_array, text_array
 
 
@@ -79,7 +79,7 @@ def exchange(handover: Handover) -> Takeaway:
     settled_by = len(calls)
     if handover.claim:
         calls += claim_calls(handover.claim)
-    answers = past_deadlocks(lambda: run_together(calls))
+    answers = past_deadlocks(lambda: run_prepared(calls))
     takeaway = Takeaway()
     if handover.endings:
         takeaway.settled = settled_of(handover.endings, answers[settled_at:settled_by])

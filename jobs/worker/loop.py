@@ -258,7 +258,7 @@ class Loop:
             must_ask = must_ask or not queue_id or not self._roster.touch(queue_id)
         if must_ask:
             self._next_poll = now + self._config.poll_s * random.uniform(0.8, 1.2)  # noqa: S311 - spreads polls only
-            self._roster.refresh(ready_queues(self._config.queue_ids, self._types))
+            self._roster.refresh(ready_queues(self._config.queue_ids, self._types, self._roster.full()))
             if not self._roster and not self.pool.busy and not self.pool.buffered and not self._endings:
                 self._on_dry()
 

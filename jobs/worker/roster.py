@@ -41,6 +41,8 @@ class QueueState:
     position: Position = HEAD
     head_at: float = 0.0
     served: int = 0
+    #: Did the last claim bring all that was asked for?
+    is_full: bool = False
     #: What a job of it is expected to cost; None as long as none has ended here.
     cost_s: float | None = None
 
@@ -71,6 +73,10 @@ class Roster:
         self._ready = ready
         for project in returning:
             self._come_back(project)
+
+    def full(self) -> list[str]:
+        """The queues that are known to have more work: they gave all that was asked for."""
+        return [queue_id for queue_id, state in self._ready.items() if state.is_full]
 
     def touch(self, queue_id: str) -> bool:
         """A queue may have work or room again; False if it was never heard of."""
@@ -128,7 +134,8 @@ class Roster:
             from_head = want.position is HEAD
             if from_head:
                 state.head_at = now
-            if count[want.queue_id] < want.seats:
+            state.is_full = count[want.queue_id] >= want.seats
+            if not state.is_full:
                 state.position = HEAD
                 if from_head:
                     self._ready.pop(want.queue_id, None)

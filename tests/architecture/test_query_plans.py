@@ -117,7 +117,7 @@ def statements(queues: list[Queue], leases: list[Lease]) -> dict[str, Call]:
     known = plain_array([lease.token for lease in leases])
     return {
         "claim": claim,
-        "ready_queues": Call(sql.READY_QUEUES, {"queue_ids": None, **types}),
+        "ready_queues": Call(sql.READY_QUEUES, {"queue_ids": None, "sure": "{}", **types}),
         "promote": Call(sql.PROMOTE, batch),
         "due_next": Call(sql.DUE_NEXT, {}),
         "expired": Call(sql.EXPIRED, batch),
@@ -161,3 +161,17 @@ def test_a_claim_reads_no_more_of_a_queue_than_it_takes(plans: dict[str, str]) -
     before_the_limit = plans["claim"].split("Limit")[1].split("SubPlan")[0]
 
     assert "Sort" not in before_the_limit
+
+
+def test_a_claim_never_reads_the_whole_table_however_much_of_it_waits() -> None:
+    """How many seats are wanted is not known to the planner: it expects a tenth of what waits, a large part here."""
+    queue = make_queue(make_project(make_organization()))
+    waiting = {"project": queue.project_id, "queues": [queue.pk], "keyed": False, "first": 0, "shift_s": -99_000}
+    with connection.cursor() as cursor:
+        cursor.execute(FILL, {**waiting, "status": "queued", "count": 20_000})
+        cursor.execute("analyze jobs")
+    open_queues, claim = claim_calls(Claim(str(queue.pk), [Want(str(queue.pk), 100)], ANY_TYPE, 0))
+
+    run_together([open_queues])
+
+    assert "Seq Scan on jobs" not in explain(claim)

@@ -218,6 +218,17 @@ def test_the_head_is_looked_at_again_every_quarter_of_a_second(clock: StandingCl
     assert roster.plan(1)[0].position == HEAD
 
 
+def test_a_queue_that_gave_all_that_was_asked_for_is_known_to_have_work_until_it_gives_less() -> None:
+    roster = roster_of(("a", "p", 0), ("b", "p", 0))
+    assert roster.full() == []
+
+    serve(roster, 10)
+    assert sorted(roster.full()) == ["a", "b"]
+
+    roster.learn([Want("a", 3)], [lease_of("a", n) for n in range(2)])
+    assert roster.full() == ["b"]
+
+
 def test_positions_of_several_queues_do_not_mix(clock: StandingClock) -> None:
     roster = roster_of(("a", "p", 0), ("b", "q", 0))
     wants = [Want("a", 1), Want("b", 2)]
