@@ -6,6 +6,7 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -21,6 +22,19 @@ from tests.waiting import wait_until
 
 F = TypeVar("F", bound=Callable[..., Any])
 _numbers = itertools.count(1)
+
+
+class InPlace(futures.Executor):
+    """Does at once, in the caller's thread and with its connection, what it is given."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
+        """The result is there when this returns."""
+        done: futures.Future[Any] = futures.Future()
+        try:
+            done.set_result(function(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - boundary: as an executor does
+            done.set_exception(error)
+        return done
 
 
 def lease_of(job_type: str, payload: Any = None, *, is_running: bool = True, attempt_count: int = 0) -> Lease:

@@ -107,9 +107,7 @@ def ready_queues(queue_ids: Sequence[str] | None, types: KnownTypes, sure: Seque
         sure: queues that are known to have work, which need not be looked for.
     """
     ids = None if queue_ids is None else plain_array(queue_ids)
-    return Job.claims.ready_queues(
-        queue_ids=ids, types=types.names, patterns=types.patterns, sure=plain_array(sure)
-    )
+    return Job.claims.ready_queues(queue_ids=ids, types=types.names, patterns=types.patterns, sure=plain_array(sure))
 
 
 def unanswered(worker_id: str, known_tokens: Sequence[str], settled_s: float) -> list[Ending]:

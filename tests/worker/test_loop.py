@@ -18,10 +18,11 @@ from jobs.worker import loop as module
 from jobs.worker.config import WorkerConfig
 from jobs.worker.loop import Loop
 from jobs.worker.pool import Pool
+from jobs.worker.wire import Wire
 from queues.models import Queue
 from tests.factories import ANY_TYPE, claim_from, end, executions_of, make_job, make_jobs, make_queue, reload
 from tests.waiting import wait_until
-from tests.worker_parts import Bench, Gate, context_of, own_handlers
+from tests.worker_parts import Bench, Gate, InPlace, context_of, own_handlers
 
 pytestmark = pytest.mark.django_db
 
@@ -41,6 +42,7 @@ class Turns:
         self.loop = Loop(
             WorkerConfig(**config), self.worker_id, ANY_TYPE, bench.outbox, self._note_dry, self.leases_s.append
         )
+        self.loop._wire = Wire(self.loop._names, self.loop._wake.set, InPlace())
         bench.executor._done = self.loop.done
         self.loop.pool = Pool(config.get("seats", 4), bench.executor, self.loop.idle)
 
@@ -133,7 +135,7 @@ def test_endings_are_kept_while_the_database_is_away(
     make_jobs(queue, 2)
     leases = turns.hold(queue, 2)
     with monkeypatch.context() as away:
-        away.setattr(module, "exchange", failing)
+        away.setattr("jobs.worker.wire.exchange", failing)
         for lease in leases:
             turns.end(lease, Succeeded())
         turns.bench.outbox.log(context_of(leases[0]), "info", "hello")
