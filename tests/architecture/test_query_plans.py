@@ -166,7 +166,13 @@ def test_a_claim_reads_no_more_of_a_queue_than_it_takes(plans: dict[str, str]) -
 def test_a_claim_never_reads_the_whole_table_however_much_of_it_waits() -> None:
     """How many seats are wanted is not known to the planner: it expects a tenth of what waits, a large part here."""
     queue = make_queue(make_project(make_organization()))
-    waiting = {"project": queue.project_id, "queues": [queue.pk], "keyed": False, "first": 0, "shift_s": -99_000}
+    waiting: dict[str, Any] = {
+        "project": queue.project_id,
+        "queues": [queue.pk],
+        "keyed": False,
+        "first": 0,
+        "shift_s": -99_000,
+    }
     with connection.cursor() as cursor:
         cursor.execute(FILL, {**waiting, "status": "queued", "count": 20_000})
         cursor.execute("analyze jobs")
