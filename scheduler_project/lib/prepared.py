@@ -50,7 +50,7 @@ def execution(call: Call) -> Call:
 
 def is_not_there(error: Exception) -> bool:
     """Was a prepared statement lost, or another's met? Then the session is not ours alone: this was the last time."""
-    global _is_given_up  # noqa: PLW0603 - one fact about the whole process
+    global _is_given_up
     if not isinstance(error.__cause__, InvalidSqlStatementName | DuplicatePreparedStatement):
         return False
     _is_given_up = True
