@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from jobs.lease import Ending
 
 #: Jobs are claimed ahead for this much time of work. Longer would keep them from idle workers elsewhere.
-AHEAD_S = 0.04
+AHEAD_S = 0.06
 MOST = 500
 #: Only short jobs are worth claiming ahead; a job behind a long one would wait.
 SHORT_MS = 25.0
