@@ -35,8 +35,8 @@ def test_a_new_worker_claims_nothing_ahead(clock: StandingClock) -> None:
     assert Rates().prefetch() == 0
 
 
-def test_short_jobs_are_claimed_ahead_for_forty_milliseconds_of_work(clock: StandingClock) -> None:
-    assert settled(Rates(), clock, per_round=50) == pytest.approx(200, abs=2)
+def test_short_jobs_are_claimed_ahead_for_sixty_milliseconds_of_work(clock: StandingClock) -> None:
+    assert settled(Rates(), clock, per_round=50) == pytest.approx(300, abs=3)
 
 
 def test_never_more_than_the_most_is_claimed_ahead(clock: StandingClock) -> None:
