@@ -123,7 +123,7 @@ class Wire:
     def _travel(self, handover: Handover) -> Takeaway:
         try:
             return self._call(partial(self._exchange, handover))
-        except BaseException:
+        except BaseException:  # boundary: whatever it was, what comes behind must not be begun
             self._is_down = True
             raise
 
