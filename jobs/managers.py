@@ -187,6 +187,21 @@ class ClaimManager(models.Manager["Job"]):
         """(new) -> queued or scheduled."""
         return run(sql.SUBMIT, params)
 
+    def submit_at_once(self, **params: object) -> int:
+        """(new) -> queued; when."""
+        at: int = run(sql.SUBMIT_AT_ONCE, params)[0][0]
+        return at
+
+    def submit_plain(self, **params: object) -> int:
+        """(new) -> queued, of one job; when."""
+        at: int = run(sql.SUBMIT_PLAIN, params)[0][0]
+        return at
+
+    def submit_unseen(self, **params: object) -> tuple[UUID, int] | None:
+        """(new) -> queued, of one job, into a queue that the statement finds; which one, and when."""
+        rows = run(sql.SUBMIT_UNSEEN, params)
+        return (rows[0][0], rows[0][1]) if rows else None
+
     def ready_queues(self, **params: object) -> list[Row]:
         """Queues with work."""
         return run(sql.READY_QUEUES, params)
