@@ -197,9 +197,10 @@ class ClaimManager(models.Manager["Job"]):
         at: int = run(sql.SUBMIT_PLAIN, params)[0][0]
         return at
 
-    def submit_unseen(self, **params: object) -> tuple[UUID, int] | None:
+    def submit_unseen(self, *, idempotency_key: str | None, **params: object) -> tuple[UUID, int] | None:
         """(new) -> queued, of one job, into a queue that the statement finds; which one, and when."""
-        rows = run(sql.SUBMIT_UNSEEN, params)
+        statement = sql.SUBMIT_UNSEEN_UNKEYED if idempotency_key is None else sql.SUBMIT_UNSEEN
+        rows = run(statement, {**params, "idempotency_key": idempotency_key})
         return (rows[0][0], rows[0][1]) if rows else None
 
     def ready_queues(self, **params: object) -> list[Row]:

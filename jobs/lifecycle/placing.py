@@ -27,7 +27,7 @@ from scheduler_project.lib.statements import plain_array, text_array, varying
 SOON_S = 2.0
 _STATUSES = {status.value: status for status in JobStatus}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NO_WISHES, _NO_TIES = (None,) * 5, (None,) * 4
+_NO_WISHES = _NO_TIES = (None,) * 4
 
 
 class Submitted(NamedTuple):
@@ -89,8 +89,8 @@ def _has_no_time(job: NewJob) -> bool:
 
 
 def is_plain(job: NewJob) -> bool:
-    """Is it due at once, and asks for nothing beyond its type, payload, priority and trace?"""
-    wishes = (job.idempotency_key, job.concurrency_key, job.retry_policy_id, job.max_attempts, job.timeout_s)
+    """Is it due at once, and asks for nothing beyond its type, payload, priority and trace? It may have a key."""
+    wishes = (job.concurrency_key, job.retry_policy_id, job.max_attempts, job.timeout_s)
     ties = (job.start_deadline, job.deadline, job.scheduled_job_id, job.batch_id)
     return _has_no_time(job) and wishes == _NO_WISHES and ties == _NO_TIES
 

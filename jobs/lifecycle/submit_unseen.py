@@ -30,14 +30,17 @@ def can_go_unseen(job: NewJob) -> bool:
 
 
 def submit_unseen(address: Address, job: NewJob) -> tuple[UUID, Submitted] | None:
-    """Submit a job that ``can_go_unseen``; the queue's id beside it. None if there is no such queue, or no more.
+    """Submit a job that ``can_go_unseen``; the queue's id beside it.
+
+    None if there is no such queue, or no more, or the key was taken: who looks at the queue finds out.
 
     Raises:
         ValidationFailed: naming the field and what is allowed.
     """
     [payload] = sealed([job], checked([job]))
     id_ = uuid7()
-    found = Job.claims.submit_unseen(**address._asdict(), **plain_values(id_, job, payload))
+    values = plain_values(id_, job, payload)
+    found = Job.claims.submit_unseen(idempotency_key=job.idempotency_key, **address._asdict(), **values)
     if found is None:
         return None
     queue_id, at = found

@@ -48,7 +48,7 @@ def submit_to(actor: Actor, *, queue_id: UUID | None, path: str | None, job: New
     """Submit one job of an actor to a queue that he names by its id or by its path.
 
     Most submissions of a machine take one statement. Where that can not be, or comes to nothing, the queue is looked
-    at first, and what is wrong is found in the usual order.
+    at first: what is wrong, or stands under the key, is found in the usual order.
 
     Raises:
         ValidationFailed, NotFound, Forbidden: as ``queue_to_submit_to``.

@@ -283,11 +283,11 @@ def test_a_machines_submission_costs_two_statements_or_three(project, queue, dja
     api = Api(key=make_key(project, ApiKey.Scope.SUBMIT))
 
     with django_assert_num_queries(2):
-        _submit(api, queue, payload={"a": 1}, priority=3)
+        _submit(api, queue, payload={"a": 1}, idempotency_key="k", priority=3)
     with django_assert_num_queries(2):
         api.post("jobs", {"queue": queue.name, "job_type": "noop"})
     with django_assert_num_queries(3):
-        _submit(api, queue, payload={"a": 1}, idempotency_key="k", max_attempts=2)
+        _submit(api, queue, payload={"a": 1}, max_attempts=2)
     with django_assert_num_queries(3):
         api.post("jobs", {"queue": path_of(queue), "job_type": "noop"})
 

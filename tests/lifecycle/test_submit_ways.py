@@ -178,6 +178,22 @@ def test_no_job_and_no_count_comes_to_a_queue_that_is_deleted_or_of_another_proj
     assert not counted()
 
 
+def test_a_key_counts_among_those_that_go_unseen_and_those_that_do_not(queue: Queue) -> None:
+    job, address = NewJob(job_type="x", idempotency_key="k'"), Address(queue.project_id, queue.pk)
+
+    first = submit_unseen(address, job)
+    assert first is not None
+    assert submit_unseen(address, job) is None
+    [again] = submit_by(ANY, queue, job)
+    other = submit_unseen(address, NewJob(job_type="x", idempotency_key="l"))
+
+    assert (again.id, again.is_new, reload(again).idempotency_key) == (first[1].id, False, "k'")
+    assert other is not None
+    assert (
+        counted() == {(queue.project_id, queue.pk, "x"): Job.objects.count()} == {(queue.project_id, queue.pk, "x"): 2}
+    )
+
+
 def test_what_can_not_be_is_refused_before_the_queue_is_found(queue: Queue) -> None:
     with pytest.raises(ValidationFailed) as caught:
         submit_unseen(Address(queue.project_id, queue.pk), NewJob(job_type="", priority=99_999))
@@ -188,7 +204,7 @@ def test_what_can_not_be_is_refused_before_the_queue_is_found(queue: Queue) -> N
 
 def test_only_what_takes_no_look_at_other_rows_goes_unseen(queue: Queue) -> None:
     assert can_go_unseen(NewJob(job_type="x", payload=[1], priority=1, trace_id="t"))
-    assert not can_go_unseen(NewJob(job_type="x", idempotency_key="k"))
+    assert can_go_unseen(NewJob(job_type="x", idempotency_key="k"))
     assert not can_go_unseen(NewJob(job_type="x", concurrency_key="k"))
     assert not can_go_unseen(NewJob(job_type="x", delay_s=1))
     [parent] = submit_by(PLAIN, queue, NewJob(job_type="x"))
