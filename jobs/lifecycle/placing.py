@@ -64,19 +64,30 @@ Inserted = dict[int, Stored]
 
 
 def insert(placed: Sequence[Placed]) -> Inserted:
-    """Insert the jobs in one statement, of three the cheapest that will do; what became of those whose key was free."""
+    """Insert the jobs by the cheapest statement that will do; what became of those whose key was free."""
     if not placed:
         return {}
     _open_gates(placed)
-    if not all(map(_is_due_at_once, placed)):
-        return _insert_any(placed)
-    if len(placed) == 1 and is_plain(placed[0].job) and not placed[0].has_dependants:
-        [(id_, queue, job, payload, _, _)] = placed
-        values = plain_values(id_, job, payload)
-        at = Job.claims.submit_plain(project_id=queue.project_id, queue_id=queue.pk, **values)
-    else:
+    at: int | None = None
+    if len(placed) == 1 and is_plain(placed[0].job):
+        at = _insert_one(placed[0])
+    elif all(map(_is_due_at_once, placed)):
         at = Job.claims.submit_at_once(**_columns(placed), **_counts(placed))
+    if at is None:
+        return _insert_any(placed)
     return dict.fromkeys([item.id.int for item in placed], Stored(JobStatus.QUEUED, moment_at(at), moment_at(at)))
+
+
+def _insert_one(item: Placed) -> int | None:
+    """When a plain job was queued; None if it was not, be it that its key was taken."""
+    id_, queue, job, payload, is_blocked, has_dependants = item
+    if is_blocked or has_dependants:
+        return None
+    where, values = {"project_id": queue.project_id, "queue_id": queue.pk}, plain_values(id_, job, payload)
+    if job.idempotency_key is None:
+        return Job.claims.submit_plain(**where, **values)
+    found = Job.claims.submit_unseen(idempotency_key=job.idempotency_key, name=None, **where, **values)
+    return found[1] if found else None
 
 
 def _is_due_at_once(item: Placed) -> bool:
