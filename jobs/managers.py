@@ -187,6 +187,22 @@ class ClaimManager(models.Manager["Job"]):
         """(new) -> queued or scheduled."""
         return run(sql.SUBMIT, params)
 
+    def submit_at_once(self, **params: object) -> int:
+        """(new) -> queued; when."""
+        at: int = run(sql.SUBMIT_AT_ONCE, params)[0][0]
+        return at
+
+    def submit_plain(self, **params: object) -> int:
+        """(new) -> queued, of one job; when."""
+        at: int = run(sql.SUBMIT_PLAIN, params)[0][0]
+        return at
+
+    def submit_unseen(self, *, idempotency_key: str | None, **params: object) -> tuple[UUID, int] | None:
+        """(new) -> queued, of one job, into a queue that the statement finds; which one, and when."""
+        statement = sql.SUBMIT_UNSEEN_UNKEYED if idempotency_key is None else sql.SUBMIT_UNSEEN
+        rows = run(statement, {**params, "idempotency_key": idempotency_key})
+        return (rows[0][0], rows[0][1]) if rows else None
+
     def ready_queues(self, **params: object) -> list[Row]:
         """Queues with work."""
         return run_prepared([Call(sql.READY_QUEUES, params)])[0]

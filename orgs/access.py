@@ -48,6 +48,12 @@ class Machine:
             raise Forbidden("A key of this scope runs jobs as a worker and does nothing else.")
         return role
 
+    @property
+    def may_submit(self) -> bool:
+        """Is its role a member's at least?"""
+        role = _ROLE_OF_SCOPE.get(self.scope)
+        return role is not None and role.rank >= Role.MEMBER.rank
+
 
 Actor = Person | Machine
 

@@ -23,8 +23,6 @@ from scheduler_project.lib.sql import run
 _SCHEME = "api-key"
 #: ``last_used_at`` is written at most this often, so that using a key does not mean writing its row.
 _USE_NOTED_EVERY = timedelta(minutes=1)
-#: As find_key.sql returns them; the hash stays where it is.
-_FIELDS = ("id", "project_id", "name", "prefix", "scope", "created_by_id", "created_at", "expires_at")
 
 
 class KeyHolder:
@@ -42,15 +40,15 @@ class KeyHolder:
 class ApiKeyAuthentication(BaseAuthentication):
     """A machine, by ``X-API-Key`` or ``Authorization: Api-Key``. Revoked, expired and unknown keys look alike."""
 
-    def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey] | None:
+    def authenticate(self, request: Request) -> tuple[KeyHolder, None] | None:
         """The key's holder; None if the request carries no key; AuthenticationFailed if it carries a bad one."""
         key = _key_of(request)
         if key is None:
             return None
-        found = _find(key)
-        if found is None:
+        machine = _find(key)
+        if machine is None:
             raise AuthenticationFailed("The API key is invalid, expired or revoked.")
-        return KeyHolder(Machine(found.pk, found.project_id, found.scope)), found
+        return KeyHolder(machine), None
 
     def authenticate_header(self, request: Request) -> str:
         """For WWW-Authenticate."""
@@ -79,15 +77,14 @@ def _key_of(request: Request) -> str | None:
     return rest.strip() if scheme.lower() == _SCHEME else None
 
 
-def _find(key: str) -> ApiKey | None:
-    """The key's row, if it may be used now. One query; nothing is cached, so revoking works at once everywhere."""
+def _find(key: str) -> Machine | None:
+    """Whom the key speaks for, if it may be used now. Nothing is cached, so revoking works at once everywhere."""
     if not is_well_formed(key) or (settings.IS_PRODUCTION and key.startswith(DEMO)):
         return None
     rows = run(sql.FIND_KEY, {"key_hash": hash_key(key), "noted_s": _USE_NOTED_EVERY.total_seconds()})
     if not rows:
         return None
-    [(*fields, is_use_noted)] = rows
-    found: ApiKey = ApiKey.from_db(None, _FIELDS, fields)
+    [(key_id, project_id, scope, is_use_noted)] = rows
     if not is_use_noted:
-        ApiKey.objects.filter(pk=found.pk).update(last_used_at=Now())
-    return found
+        ApiKey.objects.filter(pk=key_id).update(last_used_at=Now())
+    return Machine(key_id, project_id, scope)

@@ -74,6 +74,12 @@ def queue_to_submit_to(actor: Actor, *, queue_id: UUID | None, path: str | None)
     return Queue.from_db(None, _FOR_SUBMISSION, rows[0])
 
 
+def name_alone(path: str | None) -> str | None:
+    """The queue's name, if a path is nothing more than that."""
+    parts = _parts(path) if path is not None else None
+    return parts[0] if parts is not None and len(parts) == 1 else None
+
+
 def find_queues(
     actor: Actor, *, ids: Collection[UUID], paths: Collection[str], needs: Role
 ) -> dict[UUID | str, Queue | DomainError]:

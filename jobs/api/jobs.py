@@ -25,13 +25,13 @@ from jobs.new_job import NewJob
 from jobs.selectors.explain import explain
 from jobs.selectors.job_lists import JobFilter, page_of_jobs, queue_ids_of
 from jobs.selectors.jobs import get_job, has_ended
-from jobs.services.submission import submit
+from jobs.services.submission import submit_to
 from jobs.states import TERMINAL, JobStatus
 from orgs.access import Actor, Person
 from orgs.audit import deed
 from orgs.authentication import actor_of
 from orgs.models import Role
-from queues.selectors import get_queue, queue_to_submit_to
+from queues.selectors import get_queue
 from scheduler_project.lib.rest.describe import describe, page_of
 from scheduler_project.lib.rest.parking import look_until
 from scheduler_project.lib.rest.rows import row_of
@@ -57,8 +57,7 @@ class JobsView(ApiView):
         if fields["idempotency_key"] is None:
             fields["idempotency_key"] = request.headers.get(KEY_HEADER)
         path, queue_id = fields.pop("queue", None), fields.pop("queue_id", None)
-        queue = queue_to_submit_to(actor_of(request), queue_id=queue_id, path=path)
-        receipt = submit(queue, NewJob(**fields))
+        receipt = submit_to(actor_of(request), queue_id=queue_id, path=path, job=NewJob(**fields))
         location = {"Location": f"/api/jobs/{receipt.id}"}
         return Response(_acknowledge(receipt), status=201 if receipt.is_new else 200, headers=location)
 

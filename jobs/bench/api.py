@@ -73,7 +73,7 @@ def api(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
         Figure("submit_p50", statistics.median(submits), "ms"),
         Figure("bare_view_p50", statistics.median(inserts), "ms"),
         Figure("submit_of_bare_view", sum(inserts) / sum(submits), "", 0.7),
-        Figure("submit_statements", statements, "", 3.1, is_most=True),
+        Figure("submit_statements", statements, "", 2.1, is_most=True),
         Figure("submit_hints", hints, ""),
         Figure("list_50_p50", statistics.median(lists), "ms", 30.0, is_most=True),
         Figure("list_50_p95", statistics.quantiles(lists, n=20)[-1], "ms"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -21,16 +21,16 @@ from queues.models import Queue
 from scheduler_project.lib import tracing
 from scheduler_project.lib.errors import Conflict
 from scheduler_project.lib.sql import Row
-from scheduler_project.lib.statements import plain_array, text_array
+from scheduler_project.lib.statements import plain_array, text_array, varying
 
 #: The scheduler looks at least this often by itself; only what is due sooner needs a hint.
 SOON_S = 2.0
 _STATUSES = {status.value: status for status in JobStatus}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_WISHES = _NO_TIES = (None,) * 4
 
 
-@dataclass(frozen=True, slots=True)
-class Submitted:
+class Submitted(NamedTuple):
     """What became of a submission; not ``is_new`` when the key was taken: then this is the first job."""
 
     id: UUID
@@ -64,50 +64,125 @@ Inserted = dict[int, Stored]
 
 
 def insert(placed: Sequence[Placed]) -> Inserted:
-    """Insert the jobs in one statement; what became of those whose key was free."""
+    """Insert the jobs by the cheapest statement that will do; what became of those whose key was free."""
+    if not placed:
+        return {}
+    _open_gates(placed)
+    at: int | None = None
+    if len(placed) == 1 and is_plain(placed[0].job):
+        at = _insert_one(placed[0])
+    elif all(map(_is_due_at_once, placed)):
+        at = Job.claims.submit_at_once(**_columns(placed), **_counts(placed))
+    if at is None:
+        return _insert_any(placed)
+    return dict.fromkeys([item.id.int for item in placed], Stored(JobStatus.QUEUED, moment_at(at), moment_at(at)))
+
+
+def _insert_one(item: Placed) -> int | None:
+    """When a plain job was queued; None if it was not, be it that its key was taken."""
+    id_, queue, job, payload, is_blocked, has_dependants = item
+    if is_blocked or has_dependants:
+        return None
+    where, values = {"project_id": queue.project_id, "queue_id": queue.pk}, plain_values(id_, job, payload)
+    if job.idempotency_key is None:
+        return Job.claims.submit_plain(**where, **values)
+    found = Job.claims.submit_unseen(idempotency_key=job.idempotency_key, name=None, **where, **values)
+    return found[1] if found else None
+
+
+def _is_due_at_once(item: Placed) -> bool:
+    """Is it certain that the job will be queued? Without a key, for no other job, at the time of its statement."""
+    return _has_no_time(item.job) and item.job.idempotency_key is None and not item.is_blocked
+
+
+def _has_no_time(job: NewJob) -> bool:
+    return job.run_at is None and not job.delay_s
+
+
+def is_plain(job: NewJob) -> bool:
+    """Is it due at once, and asks for nothing beyond its type, payload, priority and trace? It may have a key."""
+    wishes = (job.concurrency_key, job.retry_policy_id, job.max_attempts, job.timeout_s)
+    ties = (job.start_deadline, job.deadline, job.scheduled_job_id, job.batch_id)
+    return _has_no_time(job) and wishes == _NO_WISHES and ties == _NO_TIES
+
+
+def plain_values(id_: UUID, job: NewJob, payload: str) -> dict[str, object]:
+    """The columns of a job that ``is_plain``, but for those that say where it goes."""
+    return {
+        "id": id_,
+        "job_type": job.job_type,
+        "payload": payload,
+        "priority": job.priority,
+        "circuit": circuit_of(job.job_type, job.payload),
+        "trace_id": job.trace_id or tracing.current(),
+    }
+
+
+def _insert_any(placed: Sequence[Placed]) -> Inserted:
     if any(item.job.idempotency_key is not None for item in placed):
         # In the same order for all: two batches that share keys would else wait for each other in a circle.
         placed = sorted(placed, key=lambda item: (item.queue.pk, item.job.idempotency_key or ""))
     jobs = [item.job for item in placed]
-    _open_gates(placed)
-    trace_id = tracing.current()
     rows = Job.claims.submit(
-        ids=plain_array([item.id for item in placed]),
-        project_ids=plain_array([item.queue.project_id for item in placed]),
-        queue_ids=plain_array([item.queue.pk for item in placed]),
-        job_types=text_array([job.job_type for job in jobs]),
-        payloads=text_array([item.payload_json for item in placed]),
-        priorities=plain_array([job.priority for job in jobs]),
+        **_columns(placed),
         run_ats=_moments([job.run_at for job in jobs]),
-        delays_s=plain_array([job.delay_s for job in jobs]),
-        idempotency_keys=text_array([job.idempotency_key for job in jobs]),
-        retry_policy_ids=plain_array([job.retry_policy_id for job in jobs]),
-        max_attempts=plain_array([job.max_attempts for job in jobs]),
-        scheduled_job_ids=plain_array([job.scheduled_job_id for job in jobs]),
-        batch_ids=plain_array([job.batch_id for job in jobs]),
-        trace_ids=text_array([job.trace_id or trace_id for job in jobs]),
-        are_blocked=plain_array([item.is_blocked for item in placed]),
-        have_dependants=plain_array([item.has_dependants for item in placed]),
-        concurrency_keys=text_array([job.concurrency_key for job in jobs]),
-        start_deadlines=_moments([job.start_deadline for job in jobs]),
-        deadlines=_moments([job.deadline for job in jobs]),
-        timeouts_s=plain_array([job.timeout_s for job in jobs]),
-        circuits=text_array([circuit_of(job.job_type, job.payload) for job in jobs]),
+        delays_s=plain_array(varying([job.delay_s for job in jobs], 0)),
+        idempotency_keys=text_array(varying([job.idempotency_key for job in jobs])),
+        are_blocked=plain_array(varying([item.is_blocked for item in placed], usual=False)),
     )
     return {
-        id_.int: Stored(_STATUSES[status], _moment(run_at), _moment(created_at))
+        id_.int: Stored(_STATUSES[status], moment_at(run_at), moment_at(created_at))
         for id_, status, run_at, created_at in rows
     }
 
 
+def _columns(placed: Sequence[Placed]) -> dict[str, object]:
+    """The values of each column. One value throughout, as in most columns of a bulk, is sent once or not at all."""
+    jobs = [item.job for item in placed]
+    queue, job_type, trace_id = placed[0].queue, jobs[0].job_type, tracing.current()
+    return {
+        "project_id": queue.project_id,
+        "queue_id": queue.pk,
+        "job_type": job_type,
+        "ids": plain_array([item.id for item in placed]),
+        "project_ids": plain_array(varying([item.queue.project_id for item in placed], queue.project_id)),
+        "queue_ids": plain_array(varying([item.queue.pk for item in placed], queue.pk)),
+        "job_types": text_array(varying([job.job_type for job in jobs], job_type)),
+        "payloads": text_array([item.payload_json for item in placed]),
+        "priorities": plain_array(varying([job.priority for job in jobs], 0)),
+        "retry_policy_ids": plain_array(varying([job.retry_policy_id for job in jobs])),
+        "max_attempts": plain_array(varying([job.max_attempts for job in jobs])),
+        "scheduled_job_ids": plain_array(varying([job.scheduled_job_id for job in jobs])),
+        "batch_ids": plain_array(varying([job.batch_id for job in jobs])),
+        "trace_ids": text_array(varying([job.trace_id or trace_id for job in jobs], "")),
+        "have_dependants": plain_array(varying([item.has_dependants for item in placed], usual=False)),
+        "concurrency_keys": text_array(varying([job.concurrency_key for job in jobs])),
+        "start_deadlines": _moments([job.start_deadline for job in jobs]),
+        "deadlines": _moments([job.deadline for job in jobs]),
+        "timeouts_s": plain_array(varying([job.timeout_s for job in jobs])),
+        "circuits": text_array(varying([circuit_of(job.job_type, job.payload) for job in jobs])),
+    }
+
+
+def _counts(placed: Sequence[Placed]) -> dict[str, object]:
+    queues = {id(item.queue): item.queue for item in placed}
+    counts = Counter([(id(item.queue), item.job.job_type) for item in placed])
+    return {
+        "counted_projects": plain_array([queues[queue].project_id for queue, _ in counts]),
+        "counted_queues": plain_array([queues[queue].pk for queue, _ in counts]),
+        "counted_types": text_array([job_type for _, job_type in counts]),
+        "counts": plain_array(list(counts.values())),
+    }
+
+
 @lru_cache(maxsize=1_024)
-def _moment(microseconds: int) -> datetime:
+def moment_at(microseconds: int) -> datetime:
     """Those of one statement are mostly the same."""
     return _EPOCH + timedelta(microseconds=microseconds)
 
 
 def _moments(moments: Sequence[datetime | None]) -> str:
-    return text_array([moment.isoformat() if moment else None for moment in moments])
+    return text_array([moment.isoformat() if moment else None for moment in varying(moments)])
 
 
 def _open_gates(placed: Sequence[Placed]) -> None:

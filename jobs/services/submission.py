@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from jobs.lifecycle.submit import Submitted, submit_job
+from jobs.lifecycle.submit_unseen import Address, can_go_unseen, submit_unseen
 from jobs.new_job import NewJob
 from jobs.selectors.jobs import get_first_job
 from jobs.states import JobStatus
+from orgs.access import Actor, Machine
 from queues.models import Queue
+from queues.selectors import name_alone, queue_to_submit_to
 from scheduler_project.lib import tracing
 from scheduler_project.lib.constraints import refusals
 from scheduler_project.lib.errors import Conflict, FieldError, ValidationFailed
@@ -40,6 +44,24 @@ class Receipt:
     is_new: bool
 
 
+def submit_to(actor: Actor, *, queue_id: UUID | None, path: str | None, job: NewJob) -> Receipt:
+    """Submit one job of an actor to a queue that he names by its id or by its path.
+
+    Most submissions of a machine take one statement. Where that can not be, or comes to nothing, the queue is looked
+    at first: what is wrong, or stands under the key, is found in the usual order.
+
+    Raises:
+        ValidationFailed, NotFound, Forbidden: as ``queue_to_submit_to``.
+        ValidationFailed, Conflict: as ``submit``.
+    """
+    name = name_alone(path)
+    if isinstance(actor, Machine) and actor.may_submit and can_go_unseen(job) and (queue_id or name) is not None:
+        with suppress(ValidationFailed):
+            if found := submit_unseen(Address(actor.project_id, queue_id, name), job):
+                return _new(found[0], job, found[1])
+    return submit(queue_to_submit_to(actor, queue_id=queue_id, path=path), job)
+
+
 def submit(queue: Queue, job: NewJob) -> Receipt:
     """Submit one job, or meet the one that was submitted before under the same key.
 
@@ -52,14 +74,14 @@ def submit(queue: Queue, job: NewJob) -> Receipt:
     else:
         with refusals(_FOREIGN_POLICY):
             submitted = submit_job(queue, job)
-    return _new(queue, job, submitted) if submitted.is_new else _first(job, submitted)
+    return _new(queue.pk, job, submitted) if submitted.is_new else _first(job, submitted)
 
 
-def _new(queue: Queue, job: NewJob, submitted: Submitted) -> Receipt:
+def _new(queue_id: UUID, job: NewJob, submitted: Submitted) -> Receipt:
     # Made from what is known: reading the row back would be another round trip for each submission.
     return Receipt(
         id=submitted.id,
-        queue_id=queue.pk,
+        queue_id=queue_id,
         job_type=job.job_type,
         status=JobStatus(submitted.status).value,
         priority=job.priority,

@@ -27,7 +27,10 @@ TRIES = 5
 
 def run(statement: Statement, params: Mapping[str, object]) -> list[Row]:
     """Run one statement; the rows it returns, none if it returns nothing."""
-    return run_together([Call(statement, params)])[0]
+    values: Any = params
+    with connection.cursor() as cursor:
+        cursor.execute(statement.text, values)
+        return _rows(cursor)
 
 
 def run_together(calls: Sequence[Call]) -> list[list[Row]]:
@@ -79,4 +82,5 @@ def past_deadlocks(work: Callable[[], T]) -> T:
 
 
 def _rows(cursor: Any) -> list[Row]:
-    return cursor.fetchall() if cursor.description else []
+    # The driver makes a description anew for each look at it, with an object a column.
+    return cursor.fetchall() if cursor.pgresult and cursor.pgresult.nfields else []

@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
+T = TypeVar("T")
 _HEAD = re.compile(r"\A(?:--[^\n]*\n)+")
 
 
@@ -39,14 +41,23 @@ def load(folder: Path, name: str) -> Statement:
     return Statement(name, f"/* {name} */ {body}")
 
 
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
-
-
 def text_array(values: Sequence[str | None]) -> str:
     """The literal of a text[] parameter. The driver's own adapter costs a microsecond an element; this does not."""
-    return "{" + ",".join(["NULL" if v is None else f'"{v.translate(_ESCAPES)}"' for v in values]) + "}"
+    return "{" + ",".join(["NULL" if v is None else f'"{_escaped(v)}"' for v in values]) + "}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def plain_array(values: Sequence[object]) -> str:
     """The literal of an array of uuids, numbers or booleans: values whose text needs no quoting; None is NULL."""
     return "{" + ",".join(["NULL" if v is None else str(v) for v in values]) + "}"
+
+
+def varying(values: Sequence[T], usual: object = None) -> Sequence[T]:
+    """The values of a column for an array parameter; none if each is the usual one, which the statement then puts in.
+
+    ``unnest`` of several arrays fills up the shorter ones with nulls.
+    """
+    return () if values.count(usual) == len(values) else values

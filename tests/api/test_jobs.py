@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -278,13 +279,29 @@ def test_the_number_of_the_running_attempt_counts(as_member, queue):
     assert as_member.get(f"jobs/{job.pk}").json()["attempt"] == 1
 
 
-def test_a_submission_with_a_key_costs_three_statements(project, queue, django_assert_num_queries):
+def test_a_machines_submission_costs_two_statements_or_three(project, queue, django_assert_num_queries):
     api = Api(key=make_key(project, ApiKey.Scope.SUBMIT))
 
-    with django_assert_num_queries(3):
-        _submit(api, queue, payload={"a": 1}, idempotency_key="k", max_attempts=2)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
+        _submit(api, queue, payload={"a": 1}, idempotency_key="k", priority=3)
+    with django_assert_num_queries(2):
         api.post("jobs", {"queue": queue.name, "job_type": "noop"})
+    with django_assert_num_queries(3):
+        _submit(api, queue, payload={"a": 1}, max_attempts=2)
+    with django_assert_num_queries(3):
+        api.post("jobs", {"queue": path_of(queue), "job_type": "noop"})
+
+
+def test_what_is_wrong_is_found_in_one_order_however_a_job_is_submitted(project, queue):
+    api, reader = Api(key=make_key(project, ApiKey.Scope.SUBMIT)), Api(key=make_key(project, ApiKey.Scope.READ))
+    foreign = make_queue(make_project(project.organization))
+    too_deep = {"payload": json.loads("[" * 70 + "]" * 70)}
+
+    for more in ({}, {"idempotency_key": "k"}):
+        assert _submit(api, foreign, **more, **too_deep).status_code == 404
+        assert _submit(reader, foreign, **more, **too_deep).status_code == 404
+        assert _submit(reader, queue, **more, **too_deep).status_code == 403
+        assert (_submit(api, queue, **more, **too_deep).status_code, Job.objects.count()) == (400, 0)
 
 
 def test_lists_cost_the_same_however_long_they_are(as_member, queue, django_assert_num_queries):

@@ -162,7 +162,7 @@ def test_a_bad_declaration_is_refused_when_it_is_made(options, text):
 
 def test_a_submission_costs_no_statement_more(as_machine, queue, django_assert_num_queries):
     def statements(payload, job_type):
-        with django_assert_num_queries(3):
+        with django_assert_num_queries(2):
             assert as_machine.post("jobs", _job(queue, job_type, payload)).status_code == 201
 
     statements({"a": 1}, "noop")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -193,3 +193,40 @@ def test_names_have_one_spelling():
     for bad in ("", " ", "x" * 11, "a\0", "a\u200b", "a\u202eb", "\ud800", "a\nb", "a/b"):
         with pytest.raises(ValidationFailed):
             clean_name(bad, "name", 10, forbidden="/")
+
+
+class _Shape(f.Input):
+    needed = f.Whole(min_value=0, max_value=9)
+    optional = f.Text(required=False)
+    constant = f.Text(default="x")
+    made = f.AnyJson(default=dict, allow_null=True)
+    doubled = f.Whole(min_value=0, max_value=9, default=1)
+
+    def validate_doubled(self, value):
+        return value * 2
+
+
+def test_what_is_not_sent_is_what_the_shape_says_and_new_each_time():
+    shape = _Shape(data={"needed": 1})
+    shape.is_valid(raise_exception=True)
+    again = _Shape(data={"needed": 1})
+    again.is_valid(raise_exception=True)
+
+    assert shape.validated_data == {"needed": 1, "constant": "x", "made": {}, "doubled": 2}
+    assert shape.validated_data["made"] is not again.validated_data["made"]
+
+
+@given(st.dictionaries(st.sampled_from(["needed", "optional", "constant", "made", "doubled"]), JSON))
+def test_the_short_way_finds_what_the_long_way_finds(body):
+    def found(data):
+        shape = _Shape(data=data)
+        return shape.is_valid(), shape.validated_data, shape.errors
+
+    assert found(body) == found(MappingProxyType(body))
+
+
+def test_a_change_takes_only_what_is_sent():
+    shape = _Shape(data={"constant": "y"}, partial=True)
+    shape.is_valid(raise_exception=True)
+
+    assert shape.validated_data == {"constant": "y"}

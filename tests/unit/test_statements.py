@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scheduler_project.lib.sql import run, run_together
-from scheduler_project.lib.statements import Call, Statement, load, plain_array, text_array
+from scheduler_project.lib.statements import Call, Statement, load, plain_array, text_array, varying
 
 HOSTILE = [
     "", " ", "NULL", "null", '"', "\\", "\\\\", "{", "}", "{}", ",", "a,b", "'", "''", "';--", "$$", "$1", "%s",
@@ -54,6 +54,15 @@ def test_numbers_come_back_exactly(values: list[float | None]) -> None:
     [[answer]] = run(Statement("echo", "select %(values)s::float8[]"), {"values": plain_array(values)})
 
     assert answer == values
+
+
+@pytest.mark.parametrize(
+    ("values", "usual", "sent"),
+    [([None, None], None, []), ([0, 0.0], 0, []), ([0, 1], 0, [0, 1]), (["", "a"], "", ["", "a"]), ([], None, []),
+     ([None, "a"], None, [None, "a"]), ([False, False], False, []), (["a", "a"], None, ["a", "a"])],
+)  # fmt: skip
+def test_a_column_of_one_usual_value_is_not_sent(values: list[object], usual: object, sent: list[object]) -> None:
+    assert list(varying(values, usual)) == sent
 
 
 @pytest.mark.django_db
