@@ -1,4 +1,4 @@
-"""All that the dashboard and the navigation read, from indexes and with an end to each count."""
+"""All that the dashboard reads, from indexes and with an end to each count."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject, Left
 
 from dlq.models import DeadLetter
@@ -24,7 +24,7 @@ from queues.models import Queue
 from scheduler_project.lib.ids import first_id_at
 from scheduler_project.lib.web.text import shape_of
 
-MOST_NAV, MOST_FAILURES, MOST_QUEUES, MOST_WORKERS, MOST_SCHEDULES = 1_000, 2_000, 200, 100, 100
+MOST_FAILURES, MOST_QUEUES, MOST_WORKERS, MOST_SCHEDULES = 2_000, 200, 100, 100
 AGE_LIMIT_S = 300.0
 LATE_S = 60.0
 #: The leader counts every second or two, a big queue every 15 s at the latest.
@@ -102,33 +102,14 @@ class Now:
     attention: list[Attention]
 
 
-class _Count(Subquery):
-    template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
-    output_field = IntegerField()
-
-
-def nav_counts(project_id: UUID) -> dict[str, int]:
-    """Queues, workers, active schedules, open dead letters; each counted up to MOST_NAV, in one statement."""
-    letters = DeadLetter.objects.filter(queue__project=project_id, queue__deleted_at=None, resolved=False)
-    rows: dict[str, Any] = {
-        "queues": Queue.objects.filter(project=project_id, deleted_at=None),
-        "workers": _alive(project_id),
-        "schedules": ScheduledJob.objects.filter(project=project_id, is_active=True),
-        "dead": letters,
-    }
-    counted = {f"n_{name}": _Count(found.order_by().values("pk")[:MOST_NAV]) for name, found in rows.items()}
-    row: Any = Project.objects.filter(pk=project_id).annotate(**counted).values(*counted).first() or {}
-    return {name: row.get(f"n_{name}", 0) for name in rows}
-
-
 def project_now(project: Project, now: datetime) -> Now:
     """Queues with their depth and age, live workers, schedules by their next time, and what needs attention."""
     found = with_counts(Queue.objects.filter(project=project, deleted_at=None), now).order_by("-is_paused", "name")
-    workers = list(_alive(project.pk).order_by("hostname", "pid")[:MOST_WORKERS])
+    workers = list(alive(project.pk).order_by("hostname", "pid")[:MOST_WORKERS])
     queues = queues_now(project, list(found[:MOST_QUEUES]), workers, now)
     due = ScheduledJob.objects.filter(project=project, is_active=True).defer("payload_template")
     schedules = list(due.order_by("next_run_at", "id")[:MOST_SCHEDULES])
-    leader, firing = _leader_and_alerts(project.pk)
+    leader, firing, dead_since = _of_project(project.pk)
     leaderless_since = None
     if leader and (leader.ended_at or (now - leader.renewed_at).total_seconds() > LEADER_SILENT_S):
         leaderless_since = leader.ended_at or leader.renewed_at
@@ -142,7 +123,8 @@ def project_now(project: Project, now: datetime) -> Now:
         *_of_alerts(firing),
         *_of_queues(queues),
         *_of_schedules(schedules, now),
-        *_of_system(total, workers, now),
+        *_of_system(workers, now),
+        *_of_letters(total["dead_letter"], dead_since),
     ]
     if leader is None:
         text = "No scheduler leads: nothing due is queued"
@@ -198,7 +180,7 @@ def serves(worker: Worker, path: str) -> bool:
 
 def alive_workers(project_id: UUID) -> list[Worker]:
     """Live workers of a project, by host."""
-    return list(_alive(project_id).order_by("hostname", "pid")[:MOST_WORKERS])
+    return list(alive(project_id).order_by("hostname", "pid")[:MOST_WORKERS])
 
 
 def history(project_id: UUID, now: datetime, range_name: str, queue_id: UUID | None = None) -> History:
@@ -252,7 +234,8 @@ def _percentiles(histograms: dict[int, list[list[int]]], count: int) -> dict[str
     return found
 
 
-def _alive(project_id: UUID) -> Any:
+def alive(project_id: UUID) -> QuerySet[Worker]:
+    """The workers of a project and of all that did not stop."""
     seen = Q(project=None) | Q(project=project_id)
     return Worker.objects.filter(seen, status__in=[Worker.Status.ACTIVE, Worker.Status.DRAINING])
 
@@ -262,16 +245,19 @@ def reports(worker: Worker, now: datetime) -> bool:
     return (now - worker.last_seen_at).total_seconds() <= LEADER_SILENT_S
 
 
-def _leader_and_alerts(project_id: UUID) -> tuple[LeaderTerm | None, list[Alert]]:
-    """The newest term and what fires now, in one statement: each page has a budget of them."""
+def _of_project(project_id: UUID) -> tuple[LeaderTerm | None, list[Alert], datetime | None]:
+    """The newest term, what fires now, and when the oldest open letter was written, in one statement."""
     term = JSONObject(**{name: name for name in ("id", "hostname", "pid", "acquired_at", "renewed_at", "ended_at")})
     alert = JSONObject(**{name: name for name in ("rule_name", "kind", "value", "threshold", "fired_at")})
+    letters = DeadLetter.objects.filter(project=OuterRef("pk"), resolved=False, queue__deleted_at=None).order_by("id")
     found: Any = Project.objects.filter(pk=project_id).annotate(
+        dead_since=Subquery(letters.values("moved_at")[:1]),
         term=Subquery(LeaderTerm.objects.order_by("-id").values_list(term)[:1]),
         firing=ArraySubquery(firing_alerts(project_id).values_list(alert)),
     )
-    newest, firing = found.values_list("term", "firing").first() or (None, [])
-    return None if newest is None else LeaderTerm(**_timed(newest)), [Alert(**_timed(one)) for one in firing]
+    newest, firing, dead_since = found.values_list("term", "firing", "dead_since").first() or (None, [], None)
+    leader = None if newest is None else LeaderTerm(**_timed(newest))
+    return leader, [Alert(**_timed(one)) for one in firing], dead_since
 
 
 def _timed(row: dict[str, Any]) -> dict[str, Any]:
@@ -313,7 +299,7 @@ def _of_schedules(rows: Sequence[ScheduledJob], now: datetime) -> list[Attention
     return found[:20]
 
 
-def _of_system(total: Counter[str], workers: Sequence[Worker], now: datetime) -> list[Attention]:
+def _of_system(workers: Sequence[Worker], now: datetime) -> list[Attention]:
     found = []
     if not workers:
         found.append(Attention("No worker is alive: nothing runs", None, "workers", is_bad=True))
@@ -321,8 +307,11 @@ def _of_system(total: Counter[str], workers: Sequence[Worker], now: datetime) ->
     for worker in silent[:10]:
         text = f"{worker.hostname}:{worker.pid} does not report; its jobs return when their leases end"
         found.append(Attention(text, worker.last_seen_at, "workers", is_bad=True))
-    if total["dead_letter"]:
-        n = total["dead_letter"]
-        text = f"{n:,} dead letter{'s wait' if n > 1 else ' waits'} for a decision"
-        found.append(Attention(text, None, "dead_letter"))
     return found
+
+
+def _of_letters(count: int, since: datetime | None) -> list[Attention]:
+    if not count:
+        return []
+    text = f"{count:,} dead letter{'s wait' if count > 1 else ' waits'} for a decision"
+    return [Attention(text, since, "dead_letter")]
