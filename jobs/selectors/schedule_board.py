@@ -25,6 +25,10 @@ LEDGER_RANGES = {
     "7d": (timedelta(days=7), timedelta(hours=6)),
     "31d": (timedelta(days=31), timedelta(days=1)),
 }
+_SHOWN = (
+    "name", "cron_expression", "timezone", "is_active", "is_paused", "paused_reason", "paused_until", "next_run_at",
+    "last_error", "overlap_policy", "misfire_policy", "queue__name",
+)  # fmt: skip
 _EPOCH = datetime(2001, 1, 1, tzinfo=UTC)
 
 
@@ -80,12 +84,12 @@ _TICK_OF_STATUS = {
 
 
 def board(project_id: UUID, state: str, now: datetime) -> QuerySet[ScheduledJob]:
-    """A project's schedules without payloads, each with its queue and, as ``last_fires``, its last due times.
+    """A project's schedules with what a list shows of them and their queues, and their last due times, ``last_fires``.
 
     Args:
         state: a key of STATES, "trouble" for those that are late or can not fire, anything else for all.
     """
-    rows = ScheduledJob.objects.filter(project_id=project_id).defer("payload_template").select_related("queue")
+    rows = ScheduledJob.objects.filter(project_id=project_id).select_related("queue").only(*_SHOWN)
     if state == "trouble":
         rows = rows.filter(~Q(last_error="") | Q(next_run_at__lt=now - LATE), is_active=True)
     elif state in STATES:

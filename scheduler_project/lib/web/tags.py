@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 from django import template
 from django.contrib.messages.storage.base import Message
@@ -15,7 +17,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from scheduler_project.lib.web import charts, durations
+from scheduler_project.lib.web import charts, durations, links
 from scheduler_project.lib.web.choices import named_options, zone_options
 from scheduler_project.lib.web.json_tree import json_tree
 from scheduler_project.lib.web.text import harmless as make_harmless
@@ -31,20 +33,30 @@ STATES = {
 @register.simple_tag
 def icon(name: str, label: str = "") -> SafeString:
     """A drawing of our own sprite; decoration unless it has a label."""
-    href = f"{static('img/icons.svg')}#{name}"
+    sprite = static("img/icons.svg")
     if label:
         return format_html(
-            '<svg class="icon i-{}" role="img" aria-label="{}"><use href="{}"/></svg>', name, label, href
+            '<svg class="icon i-{}" role="img" aria-label="{}"><use href="{}#{}"/></svg>', name, label, sprite, name
         )
-    return format_html('<svg class="icon i-{}" aria-hidden="true"><use href="{}"/></svg>', name, href)
+    return _drawing(name, sprite)
+
+
+@lru_cache(maxsize=512)
+def _drawing(name: str, sprite: str) -> SafeString:
+    return format_html('<svg class="icon i-{}" aria-hidden="true"><use href="{}#{}"/></svg>', name, sprite, name)
 
 
 @register.simple_tag
 def state(name: str, word: str = "") -> SafeString:
     """A state as glyph, word and colour."""
     known = name if name in STATES else "scheduled"
-    text = word or STATES.get(name, name)
-    return format_html('<span class="state s-{}">{}<span>{}</span></span>', known, icon(f"s-{known}"), text)
+    return _state(known, word or STATES.get(name, name), static("img/icons.svg"))
+
+
+@lru_cache(maxsize=512)
+def _state(known: str, text: str, sprite: str) -> SafeString:
+    """The same few on every row; the sprite is in the key because its name has a digest."""
+    return format_html('<span class="state s-{}">{}<span>{}</span></span>', known, _drawing(f"s-{known}", sprite), text)
 
 
 @register.simple_tag
@@ -181,6 +193,18 @@ def page_url(context: template.Context, name: str, arg: str = "") -> str:
         return reverse(name, args=[*slugs, arg] if arg else slugs)
     except NoReverseMatch:
         return ""
+
+
+@register.simple_tag(takes_context=True)
+def link(context: template.Context, name: str, id_: UUID) -> str:
+    """The path of a page of the project about one thing: for lists, where ``url`` would be most of the cost."""
+    return links.link(name, context["organization"].slug, context["project"].slug, id_)
+
+
+@register.simple_tag(takes_context=True)
+def csrf_once(context: template.Context) -> SafeString:
+    """What ``csrf_token`` writes, to be named and put into each of many forms."""
+    return format_html('<input type="hidden" name="csrfmiddlewaretoken" value="{}">', context["csrf_token"])
 
 
 @register.simple_tag
