@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.db import connection
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 
 from dlq.models import DeadLetter
 from jobs.decisions import Failed, Succeeded
@@ -41,6 +43,16 @@ def test_every_page_stays_in_its_query_budget(signed_in, pages, queue, project, 
     for page in pages:
         with django_assert_max_num_queries(BUDGET):
             assert client.get(page).status_code == 200, page
+
+
+@pytest.mark.parametrize("path", ["jobs/new", "scheduled-jobs/new", "scheduled-jobs", "jobs", "dead-letter?view=list"])
+def test_the_names_of_queues_are_read_once(signed_in, home, queue, path):
+    client = signed_in("owner")
+    with CaptureQueriesContext(connection) as asked:
+        html = client.get(home + path).content.decode()
+
+    assert f'<option value="{queue.pk}"' in html
+    assert sum('"queues"."name"' in one["sql"] and 'FROM "queues"' in one["sql"] for one in asked) == 1
 
 
 def test_a_live_region_is_answered_with_204_until_something_changes(signed_in, home, queue):
