@@ -22,6 +22,7 @@ from django.db import connection  # noqa: E402, TID251 - every statement is to b
 from django.test import Client  # noqa: E402
 
 from accounts.models import User  # noqa: E402
+from dlq.grouping import group, open_letters  # noqa: E402
 from dlq.models import DeadLetter  # noqa: E402
 from jobs.models import Job  # noqa: E402
 from jobs.services.schedules import create_schedule  # noqa: E402
@@ -56,22 +57,28 @@ def _paths(queue: Queue) -> dict[str, str]:
     letter = DeadLetter.objects.all()[0]
     return {
         "dashboard": "",
-        "dashboard-day": "?range=1d",
+        "dashboard-day": "?range=24h",
         "queues": "queues",
         "queue": f"queues/{queue.pk}",
+        "queue-day": f"queues/{queue.pk}?range=24h",
         "jobs": "jobs",
         "jobs-of-status": "jobs?status=dead_letter",
-        "jobs-of-queue": f"jobs?queue_id={queue.pk}",
-        "jobs-of-type": "jobs?job_type=type-3",
+        "jobs-queued": "jobs?status=queued",
+        "jobs-any-time": "jobs?window=all",
+        "jobs-of-queue": f"jobs?queue={queue.pk}",
+        "jobs-of-type": f"jobs?queue={queue.pk}&type=type-3",
+        "jobs-of-error": "jobs?error=no+customer",
         "job": f"jobs/{job.pk}",
         "job-that-waits": f"jobs/{waiting.pk}",
         "job-new": "jobs/new",
         "dead-letters": "dead-letter",
         "dead-letter-list": "dead-letter?view=list",
+        "dead-letters-of-cause": f"dead-letter?group={group(open_letters(letter.project_id)).groups[0].kind.key}",
         "dead-letter": f"dead-letter/{letter.pk}",
         "schedules": "scheduled-jobs",
         "schedule": f"scheduled-jobs/{queue.scheduled_jobs.all()[0].pk}",
         "schedule-new": "scheduled-jobs/new",
+        "jump": "jump?q=queue",
         "workers": "workers",
         "workflows": "workflows",
         "batches": "batches",
