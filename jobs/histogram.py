@@ -19,6 +19,14 @@ def added(histograms: Sequence[Sequence[int]]) -> list[int]:
     return [sum(column) for column in zip(*histograms, strict=True)] or [0] * BUCKETS
 
 
+def filled(buckets: Sequence[int], counts: Sequence[int]) -> list[int]:
+    """A histogram in which these buckets hold so many, the others nothing."""
+    found = [0] * BUCKETS
+    for bucket, count in zip(buckets, counts, strict=True):
+        found[bucket] = count
+    return found
+
+
 def percentile_ms(histogram: Sequence[int], share: float) -> float | None:
     """The time that ``share`` (0 to 1) of the entries do not exceed, read between a bucket's bounds; None if empty.
 

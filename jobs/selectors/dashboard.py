@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
@@ -14,12 +15,12 @@ from django.db.models import FloatField, Min, OuterRef, Q, QuerySet, Subquery, S
 from django.db.models.functions import Cast, Extract, JSONObject, Left
 
 from dlq.models import DeadLetter
-from jobs.histogram import added, percentile_ms
-from jobs.models import Alert, JobExecution, LeaderTerm, QueueStat, ScheduledJob, Worker
+from jobs.histogram import filled, percentile_ms
+from jobs.models import WHOLE_PROJECT, Alert, Job, JobExecution, LeaderTerm, QueueStat, ScheduledJob, Worker
 from jobs.selectors.alerts import firing_alerts, sentence_of
 from jobs.selectors.depth_now import FRESH
 from jobs.selectors.explain import LEADER_SILENT_S
-from jobs.selectors.stats import Range, depths_of, points_by_type
+from jobs.selectors.stats import depths_of
 from orgs.models import Project
 from queues.models import Queue
 from scheduler_project.lib.ids import first_id_at
@@ -60,7 +61,7 @@ class Failing:
 
 @dataclass(slots=True)
 class History:
-    """What was done in a range, in equal bars, the oldest first; times in seconds."""
+    """What was done in a range, in equal bars, the oldest first; times in seconds. ``by_type`` is known of a queue."""
 
     bars: list[datetime]
     created: list[int]
@@ -69,9 +70,9 @@ class History:
     failed: list[int]
     cancelled: list[int]
     dead: list[int]
-    wait: dict[str, list[float | None]] = field(default_factory=dict)
-    run: dict[str, list[float | None]] = field(default_factory=dict)
-    by_type: dict[str, Counter[str]] = field(default_factory=dict)
+    wait: dict[str, list[float | None]]
+    run: dict[str, list[float | None]]
+    by_type: dict[str, Counter[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,25 +218,22 @@ def history(project_id: UUID, now: datetime, range_name: str, queue_id: UUID | N
     step = timedelta(seconds=length_s // count)
     end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     since = end - timedelta(seconds=length_s)
+    place = {"project_id": project_id, "queue_id": WHOLE_PROJECT if queue_id is None else queue_id}
+    rows = Job.objects.history(**place, since=since, until=end, step_s=length_s // count)
+    counts: list[list[int]] = [[0] * count for _ in range(6)]
+    waits, runs = ([filled([], []) for _ in range(count)] for _ in range(2))
+    by_type: dict[str, Counter[str]] = {}
+    for at, *amounts, wait, n_wait, run, n_run, types in rows:
+        bar = (at - since) // step
+        for column, amount in zip(counts, amounts, strict=True):
+            column[bar] = amount
+        waits[bar], runs[bar] = filled(wait, n_wait), filled(run, n_run)
+        if types is not None:
+            by_type = {name: Counter(completed=good, failed=bad) for name, (good, bad) in json.loads(types).items()}
     bars = [since + step * i for i in range(count)]
-    none = [0] * count
-    found = History(bars, [*none], [*none], [*none], [*none], [*none], [*none])
-    waits: dict[int, list[list[int]]] = defaultdict(list)
-    runs: dict[int, list[list[int]]] = defaultdict(list)
-    for job_type, point in points_by_type(project_id, Range(since, end), queue_id):
-        bar = int((point.at - since) / step)
-        found.created[bar] += point.created
-        found.started[bar] += point.started
-        found.dead[bar] += point.dead
-        found.completed[bar] += point.completed
-        found.failed[bar] += point.failed + point.expired
-        found.cancelled[bar] += point.cancelled
-        waits[bar].append(point.waits)
-        runs[bar].append(point.runs)
-        counts = found.by_type.setdefault(job_type, Counter())
-        counts.update(completed=point.completed, failed=point.failed + point.expired)
-    found.wait, found.run = _percentiles(waits, count), _percentiles(runs, count)
-    return found
+    of_time = _percentiles(waits), _percentiles(runs)
+    created, started, completed, failed, cancelled, dead = counts
+    return History(bars, created, started, completed, failed, cancelled, dead, *of_time, by_type)
 
 
 def failing(project_id: UUID, since: datetime) -> tuple[list[Failing], bool]:
@@ -258,12 +256,11 @@ def _at(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _percentiles(histograms: dict[int, list[list[int]]], count: int) -> dict[str, list[float | None]]:
-    sums = {bar: added(some) for bar, some in histograms.items()}
+def _percentiles(histograms: Sequence[Sequence[int]]) -> dict[str, list[float | None]]:
     found: dict[str, list[float | None]] = {}
     for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
-        at = {bar: percentile_ms(histogram, share) for bar, histogram in sums.items()}
-        found[name] = [None if at.get(bar) is None else (at[bar] or 0.0) / 1000 for bar in range(count)]
+        at = [percentile_ms(histogram, share) for histogram in histograms]
+        found[name] = [None if ms is None else ms / 1000 for ms in at]
     return found
 
 

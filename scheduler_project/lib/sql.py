@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db import OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
 from psycopg.errors import DeadlockDetected
 
+from scheduler_project.lib.replica import ALIAS, is_reading
 from scheduler_project.lib.statements import Call, Statement
 
 T = TypeVar("T")
@@ -29,9 +30,18 @@ def run(statement: Statement, params: Mapping[str, object]) -> list[Row]:
     return run_together([Call(statement, params)])[0]
 
 
+def read(statement: Statement, params: Mapping[str, object]) -> list[Row]:
+    """The same for one that only reads: under ``@from_replica`` the copy is asked, if there is one."""
+    return _run_at(connections[ALIAS if is_reading() else DEFAULT_DB_ALIAS], [Call(statement, params)])[0]
+
+
 def run_together(calls: Sequence[Call]) -> list[list[Row]]:
     """Run several statements in one round trip and one transaction; the rows of each, in order."""
-    with connection.cursor() as cursor:
+    return _run_at(connection, calls)
+
+
+def _run_at(database: Any, calls: Sequence[Call]) -> list[list[Row]]:
+    with database.cursor() as cursor:
         cursor.execute(";\n".join([cursor.mogrify(call.statement.text, call.params) for call in calls]))
         answers = [_rows(cursor)]
         while cursor.nextset():
