@@ -68,6 +68,11 @@ class JobQuerySet(models.QuerySet["Job"]):
         """What a queue or a whole project did in each bar of a range; the copy of the database may be asked."""
         return read(sql.HISTORY, params)
 
+    def statuses(self, project_id: UUID, ids: Iterable[str]) -> dict[str, str]:
+        """The status of each job of a project that is still kept, by the text of its id."""
+        rows = run(sql.STATUSES, {"project_id": project_id, "ids": plain_array(list(ids))})
+        return dict(rows)
+
     def page_of_type(self, **params: object) -> list[tuple[UUID, bool]]:
         """Ids of the newest jobs of one type, and where to look on."""
         return [(UUID(id_), is_match) for id_, is_match in run(sql.PAGE_OF_TYPE, params)]
