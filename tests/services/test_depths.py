@@ -7,8 +7,9 @@ from datetime import timedelta
 from django.db.models import F
 
 from jobs.models import WHOLE_PROJECT, QueueDepth, QueueStat
+from jobs.scheduler.duties.statistics import duty
 from jobs.selectors.depths import depths
-from jobs.services.statistics import forget_old, keep_depths, look_at_all_queues, look_at_queues
+from jobs.services.statistics import QUEUES_AT_ONCE, forget_old, keep_depths, look_at_all_queues, look_at_queues
 from queues.models import Queue
 from scheduler_project.lib.sql import database_now
 from tests.factories import claim_one, job_in, make_job, make_jobs, make_project, make_queue
@@ -105,3 +106,16 @@ def test_one_statement_whatever_the_range(queue, django_assert_num_queries):
     bars = [this_minute() - i * MINUTE for i in range(96, 0, -1)]
     with django_assert_num_queries(1):
         depths(queue.project_id, bars, queue.pk)
+
+
+def test_the_leaders_duty_keeps_them_at_the_end_of_a_walk(queue, project):
+    make_jobs(queue, 2)
+    for _ in range(QUEUES_AT_ONCE):  # more than one step of the walk
+        make_queue(project)
+
+    walk = duty(1.0)
+    while walk.run() is not None:  # it goes on later if the machine is slow
+        pass
+
+    assert kept() == {queue.pk: [2, 0, 0, 0], WHOLE_PROJECT: [2, 0, 0, 0]}
+    assert QueueStat.objects.count() == QUEUES_AT_ONCE + 1
