@@ -12,6 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import django
@@ -24,12 +25,14 @@ from django.test import Client  # noqa: E402
 from accounts.models import User  # noqa: E402
 from dlq.grouping import group, open_letters  # noqa: E402
 from dlq.models import DeadLetter  # noqa: E402
-from jobs.models import Job  # noqa: E402
+from jobs.models import Job, ScheduledJob, ScheduleFire  # noqa: E402
 from jobs.services.schedules import create_schedule  # noqa: E402
 from orgs.models import OrganizationMember, Project, Role  # noqa: E402
 from queues.models import Queue  # noqa: E402
+from scheduler_project.lib.sql import database_now  # noqa: E402
 
 WARM_UP, ROUNDS = 3, 40
+DUE_TIMES, HOUR = 30, timedelta(hours=1)
 #: One minute of the year, far from now: what is planned is not to run meanwhile.
 EXPRESSION = "0 3 29 2 *"
 
@@ -39,8 +42,11 @@ def main() -> int:
     asked = json.load(sys.stdin)
     project = Project.objects.select_related("organization").get()
     queue = Queue.objects.order_by("name")[0]
-    for number in range(asked["schedules"]):
+    made = [
         create_schedule(queue, name=f"schedule {number}", cron_expression=EXPRESSION, job_type="noop")
+        for number in range(asked["schedules"])
+    ]
+    _give_past(made)
     owner = User.objects.create_user("owner@example.com")
     OrganizationMember.objects.create(organization=project.organization, user=owner, role=Role.OWNER)
     client = Client(headers={"host": "localhost"})
@@ -50,6 +56,21 @@ def main() -> int:
     home = f"/p/{project.organization.slug}/{project.slug}/"
     json.dump({name: _cost(client, home + path) for name, path in _paths(queue).items()}, sys.stdout)
     return 0
+
+
+def _give_past(schedules: list[ScheduledJob]) -> None:
+    """So many due times of each, with their jobs: a list shows the last twenty."""
+    now = database_now()
+    jobs = iter(Job.objects.values_list("pk", flat=True)[: len(schedules) * DUE_TIMES])
+    fired = ScheduleFire.Outcome.FIRED
+    fires = [
+        ScheduleFire(
+            project_id=one.project_id, scheduled_job=one, outcome=fired, job_id=job_id, due_at=now - ago * HOUR
+        )
+        for one in schedules
+        for ago, job_id in zip(range(1, DUE_TIMES + 1), jobs, strict=False)
+    ]
+    ScheduleFire.objects.bulk_create(fires, batch_size=2_000)
 
 
 def _paths(queue: Queue) -> dict[str, str]:
