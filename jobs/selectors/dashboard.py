@@ -223,11 +223,11 @@ def history(project_id: UUID, now: datetime, range_name: str, queue_id: UUID | N
     counts: list[list[int]] = [[0] * count for _ in range(6)]
     waits, runs = ([filled([], []) for _ in range(count)] for _ in range(2))
     by_type: dict[str, Counter[str]] = {}
-    for at, *amounts, wait, n_wait, run, n_run, types in rows:
+    for at, *amounts, buckets, n_waits, n_runs, types in rows:
         bar = (at - since) // step
         for column, amount in zip(counts, amounts, strict=True):
             column[bar] = amount
-        waits[bar], runs[bar] = filled(wait, n_wait), filled(run, n_run)
+        waits[bar], runs[bar] = filled(buckets, n_waits), filled(buckets, n_runs)
         if types is not None:
             by_type = {name: Counter(completed=good, failed=bad) for name, (good, bad) in json.loads(types).items()}
     bars = [since + step * i for i in range(count)]
