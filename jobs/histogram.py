@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 #: Bucket i holds times up to 2 ** (i / 2) milliseconds: the first up to 1 ms, the last everything above 3.3 hours.
-#: sql/fold_deltas.sql sorts into the same buckets.
+#: sql/fold_deltas.sql sorts into the same buckets, sql/history.sql adds up each of them.
 BUCKETS = 48
 
 
@@ -17,14 +17,6 @@ def upper_bound_ms(bucket: int) -> float:
 def added(histograms: Sequence[Sequence[int]]) -> list[int]:
     """One histogram of all."""
     return [sum(column) for column in zip(*histograms, strict=True)] or [0] * BUCKETS
-
-
-def filled(buckets: Sequence[int], counts: Sequence[int]) -> list[int]:
-    """A histogram in which these buckets hold so many, the others nothing."""
-    found = [0] * BUCKETS
-    for bucket, count in zip(buckets, counts, strict=True):
-        found[bucket] = count
-    return found
 
 
 def percentile_ms(histogram: Sequence[int], share: float) -> float | None:

@@ -15,7 +15,7 @@ from django.db.models import FloatField, Min, OuterRef, Q, QuerySet, Subquery, S
 from django.db.models.functions import Cast, Extract, JSONObject, Left
 
 from dlq.models import DeadLetter
-from jobs.histogram import filled, percentile_ms
+from jobs.histogram import added, percentile_ms
 from jobs.models import WHOLE_PROJECT, Alert, Job, JobExecution, LeaderTerm, QueueStat, ScheduledJob, Worker
 from jobs.selectors.alerts import firing_alerts, sentence_of
 from jobs.selectors.depth_now import FRESH
@@ -221,13 +221,13 @@ def history(project_id: UUID, now: datetime, range_name: str, queue_id: UUID | N
     place = {"project_id": project_id, "queue_id": WHOLE_PROJECT if queue_id is None else queue_id}
     rows = Job.objects.history(**place, since=since, until=end, step_s=length_s // count)
     counts: list[list[int]] = [[0] * count for _ in range(6)]
-    waits, runs = ([filled([], []) for _ in range(count)] for _ in range(2))
+    waits, runs = ([added([])] * count for _ in range(2))
     by_type: dict[str, Counter[str]] = {}
-    for at, *amounts, buckets, n_waits, n_runs, types in rows:
+    for at, *amounts, wait, run, types in rows:
         bar = (at - since) // step
         for column, amount in zip(counts, amounts, strict=True):
             column[bar] = amount
-        waits[bar], runs[bar] = filled(buckets, n_waits), filled(buckets, n_runs)
+        waits[bar], runs[bar] = wait, run
         if types is not None:
             by_type = {name: Counter(completed=good, failed=bad) for name, (good, bad) in json.loads(types).items()}
     bars = [since + step * i for i in range(count)]
