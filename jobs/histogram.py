@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 #: Bucket i holds times up to 2 ** (i / 2) milliseconds: the first up to 1 ms, the last everything above 3.3 hours.
-#: sql/fold_deltas.sql sorts into the same buckets.
+#: sql/fold_deltas.sql sorts into the same buckets, sql/history.sql adds up each of them.
 BUCKETS = 48
 
 

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from jobs import sql
 from jobs.states import IN_FLIGHT, TERMINAL
 from queues.backoff import DEFAULT_RULE, JITTER, RetryRule
-from scheduler_project.lib.sql import Row, run, run_prepared, run_together
+from scheduler_project.lib.sql import Row, read, run, run_prepared, run_together
 from scheduler_project.lib.statements import Call, plain_array, text_array
 
 if TYPE_CHECKING:
@@ -63,6 +63,15 @@ class JobQuerySet(models.QuerySet["Job"]):
     def queues_now(self, project_ids: Sequence[UUID] | None) -> list[Row]:
         """How the queues of these projects (None: of all) were when the leader counted them last."""
         return run(sql.QUEUES_NOW, {"project_ids": None if project_ids is None else plain_array(project_ids)})
+
+    def history(self, **params: object) -> list[Row]:
+        """What a queue or a whole project did in each bar of a range; the copy of the database may be asked."""
+        return read(sql.HISTORY, params)
+
+    def statuses(self, project_id: UUID, ids: Iterable[str]) -> dict[str, str]:
+        """The status of each job of a project that is still kept, by the text of its id."""
+        rows = run(sql.STATUSES, {"project_id": project_id, "ids": plain_array(list(ids))})
+        return dict(rows)
 
     def page_of_type(self, **params: object) -> list[tuple[UUID, bool]]:
         """Ids of the newest jobs of one type, and where to look on."""

@@ -18,6 +18,7 @@ from queues.models import Queue, RetryPolicy
 from scheduler_project.lib.errors import DomainError, Forbidden, NotFound, ValidationFailed
 from scheduler_project.lib.sql import Row, run
 
+MOST_NAMED = 1_000
 PATH_FORM = "write organization/project/queue"
 #: As queue_of_key.sql returns them.
 _FOR_SUBMISSION = ("id", "project_id", "name", "has_keys", "deleted_at")
@@ -27,6 +28,12 @@ def list_queues(actor: Actor, project_id: UUID | None = None) -> QuerySet[Queue]
     """The queues an actor sees, newest first, each with his role as ``actor_role``."""
     queues = visible(Queue.objects.filter(deleted_at=None), actor, "project").order_by("-id")
     return queues if project_id is None else queues.filter(project_id=project_id)
+
+
+def queue_names(project_id: UUID) -> list[tuple[UUID, str]]:
+    """The live queues of a project to choose from, by name: MOST_NAMED at most."""
+    queues = Queue.objects.filter(project=project_id, deleted_at=None)
+    return list(queues.order_by("name").values_list("id", "name")[:MOST_NAMED])
 
 
 def get_queue(actor: Actor, queue_id: UUID, *, needs: Role) -> Queue:

@@ -18,7 +18,7 @@ from jobs.services.operations import CAREFUL, MAX_CANARY, MAX_PACE, NewOperation
 from orgs.audit import deed
 from orgs.models import Role
 from orgs.web.access import MemberRequest, member_view, of_project, path_in
-from queues.models import Queue
+from queues.selectors import queue_names
 from scheduler_project.lib.sealed_json import masked
 from scheduler_project.lib.web.actions import act
 from scheduler_project.lib.web.care import CareForm
@@ -40,9 +40,10 @@ MOST_SAMPLES = 3
 def letters(request: MemberRequest) -> HttpResponse:
     """Groups of open letters; with a filter, or on request, the letters themselves."""
     view = request.GET.get("view", "groups")
-    context: dict[str, Any] = {"section": "dead_letter", "view": view, "queues": _queues(request), "most": MOST_GROUPED}
+    context: dict[str, Any] = {"section": "dead_letter", "view": view, "most": MOST_GROUPED}
     context |= _filters(request)
     if view == "list":
+        context["queues"] = queue_names(request.project.pk)
         found = _matching(request).select_related("queue", "resolved_by").defer("payload_snapshot")
         context["page"] = page_by_id(request, found)
     else:
@@ -157,12 +158,6 @@ def _filters(request: MemberRequest) -> dict[str, Any]:
         "queue_id": id_or_none(given.get("queue", "")),
         "job_type": given.get("type", "").replace("\x00", "").strip()[:200],
     }
-
-
-def _queues(request: MemberRequest) -> list[Queue]:
-    return list(
-        Queue.objects.filter(project=request.project, deleted_at=None).only("id", "name").order_by("name")[:200]
-    )
 
 
 def _decision(request: MemberRequest) -> str:

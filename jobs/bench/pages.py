@@ -66,6 +66,29 @@ select gen_random_uuid(), project_id, id, queue_id, job_type, payload, 'attempts
        completed_at, false
   from jobs where status = 'dead_letter'
 """
+#: What a day of work leaves of the project and of the queue whose page is opened: a minute with something in each.
+MAKE_DAY = """
+insert into job_stats (project_id, queue_id, job_type, grain, at, created, started, completed, failed, retried, dead,
+                       cancelled, expired, wait_ms, run_ms, wait_histogram, run_histogram)
+select project.id, place.queue_id, place.job_type, 'minute', date_trunc('minute', now()) - make_interval(mins => n),
+       9, 9, 7, 2, 1, 1, 1, 1, 900, 900, spread.histogram, spread.histogram
+  from projects as project
+ cross join (select '00000000-0000-0000-0000-000000000000'::uuid, '' union all
+             select id, 'type-' || kind from (select id from queues order by name limit 1) as first,
+                    generate_series(1, 5) as kind) as place(queue_id, job_type)
+ cross join generate_series(0, 1439) as n
+ cross join (select array_agg(case when bucket in (4, 7, 9, 12, 20, 21) then 3 else 0 end) as histogram
+               from generate_series(0, 47) as bucket) as spread
+    on conflict do nothing
+"""
+MAKE_DEPTHS = """
+insert into queue_depths (project_id, queue_id, at, ready, scheduled, in_flight, dead_letters)
+select project_id, id, date_trunc('minute', now()) - make_interval(mins => n), 10 + n %% 7, n %% 50, n %% 3, 5
+  from (select project_id, id from queues
+         union all select id, '00000000-0000-0000-0000-000000000000' from projects) as place,
+       generate_series(0, %s, %s) as n
+    on conflict do nothing
+"""
 COUNTED = "select count(*) from job_stat_deltas"
 COUNTING_LIMIT_S = 600
 
@@ -84,6 +107,10 @@ def pages(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
     with _leader(scratch):
         say("adding up the statistics")
         _wait_until_counted(scratch)
+        with scratch.connect() as session:
+            session.execute(MAKE_DAY)
+            session.execute(MAKE_DEPTHS, [1439, 4])
+            session.execute("vacuum analyze job_stats, queue_depths")
         say("opening each page")
         found = json.loads(scratch.run(PROGRAM, asked, DJANGO_SETTINGS_MODULE="scheduler_project.settings"))
     for name, page in sorted(found.items(), key=lambda item: -item[1]["p95"]):

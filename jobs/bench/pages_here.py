@@ -12,6 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import django
@@ -22,13 +23,16 @@ from django.db import connection  # noqa: E402, TID251 - every statement is to b
 from django.test import Client  # noqa: E402
 
 from accounts.models import User  # noqa: E402
+from dlq.grouping import group, open_letters  # noqa: E402
 from dlq.models import DeadLetter  # noqa: E402
-from jobs.models import Job  # noqa: E402
+from jobs.models import Job, ScheduledJob, ScheduleFire  # noqa: E402
 from jobs.services.schedules import create_schedule  # noqa: E402
 from orgs.models import OrganizationMember, Project, Role  # noqa: E402
 from queues.models import Queue  # noqa: E402
+from scheduler_project.lib.sql import database_now  # noqa: E402
 
 WARM_UP, ROUNDS = 3, 40
+DUE_TIMES, HOUR = 30, timedelta(hours=1)
 #: One minute of the year, far from now: what is planned is not to run meanwhile.
 EXPRESSION = "0 3 29 2 *"
 
@@ -38,8 +42,11 @@ def main() -> int:
     asked = json.load(sys.stdin)
     project = Project.objects.select_related("organization").get()
     queue = Queue.objects.order_by("name")[0]
-    for number in range(asked["schedules"]):
+    made = [
         create_schedule(queue, name=f"schedule {number}", cron_expression=EXPRESSION, job_type="noop")
+        for number in range(asked["schedules"])
+    ]
+    _give_past(made)
     owner = User.objects.create_user("owner@example.com")
     OrganizationMember.objects.create(organization=project.organization, user=owner, role=Role.OWNER)
     client = Client(headers={"host": "localhost"})
@@ -51,27 +58,48 @@ def main() -> int:
     return 0
 
 
+def _give_past(schedules: list[ScheduledJob]) -> None:
+    """So many due times of each, with their jobs: a list shows the last twenty."""
+    now = database_now()
+    jobs = iter(Job.objects.values_list("pk", flat=True)[: len(schedules) * DUE_TIMES])
+    fired = ScheduleFire.Outcome.FIRED
+    fires = [
+        ScheduleFire(
+            project_id=one.project_id, scheduled_job=one, outcome=fired, job_id=job_id, due_at=now - ago * HOUR
+        )
+        for one in schedules
+        for ago, job_id in zip(range(1, DUE_TIMES + 1), jobs, strict=False)
+    ]
+    ScheduleFire.objects.bulk_create(fires, batch_size=2_000)
+
+
 def _paths(queue: Queue) -> dict[str, str]:
     job, waiting = Job.objects.filter(status="completed")[0], Job.objects.filter(status="queued")[0]
     letter = DeadLetter.objects.all()[0]
     return {
         "dashboard": "",
-        "dashboard-day": "?range=1d",
+        "dashboard-day": "?range=24h",
         "queues": "queues",
         "queue": f"queues/{queue.pk}",
+        "queue-day": f"queues/{queue.pk}?range=24h",
         "jobs": "jobs",
         "jobs-of-status": "jobs?status=dead_letter",
-        "jobs-of-queue": f"jobs?queue_id={queue.pk}",
-        "jobs-of-type": "jobs?job_type=type-3",
+        "jobs-queued": "jobs?status=queued",
+        "jobs-any-time": "jobs?window=all",
+        "jobs-of-queue": f"jobs?queue={queue.pk}",
+        "jobs-of-type": f"jobs?queue={queue.pk}&type=type-3",
+        "jobs-of-error": "jobs?error=no+customer",
         "job": f"jobs/{job.pk}",
         "job-that-waits": f"jobs/{waiting.pk}",
         "job-new": "jobs/new",
         "dead-letters": "dead-letter",
         "dead-letter-list": "dead-letter?view=list",
+        "dead-letters-of-cause": f"dead-letter?group={group(open_letters(letter.project_id)).groups[0].kind.key}",
         "dead-letter": f"dead-letter/{letter.pk}",
         "schedules": "scheduled-jobs",
         "schedule": f"scheduled-jobs/{queue.scheduled_jobs.all()[0].pk}",
         "schedule-new": "scheduled-jobs/new",
+        "jump": "jump?q=queue",
         "workers": "workers",
         "workflows": "workflows",
         "batches": "batches",

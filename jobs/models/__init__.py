@@ -13,7 +13,7 @@ from jobs.models.outgoing import NOTICES_QUEUE, EventSubscription, EventType, Ou
 from jobs.models.proof_result import ProofResult
 from jobs.models.remote import WorkerClaim
 from jobs.models.scheduled_job import ScheduledJob, ScheduleFire
-from jobs.models.statistics import WHOLE_PROJECT, JobStat, JobStatDelta, QueueStat
+from jobs.models.statistics import WHOLE_PROJECT, JobStat, JobStatDelta, QueueDepth, QueueStat
 from jobs.models.worker import LeaderTerm, Worker, WorkerHeartbeat
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Operation",
     "OutgoingEvent",
     "ProofResult",
+    "QueueDepth",
     "QueueStat",
     "ScheduleFire",
     "ScheduledJob",

@@ -100,3 +100,26 @@ class QueueStat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue_id}: {self.ready}"
+
+
+class QueueDepth(models.Model):
+    """How deep a queue was in the minute that began at ``at``, as the leader counted it; WHOLE_PROJECT: all together.
+
+    A queue in which nothing was has no row for that minute; a minute in which the project has none was not counted.
+    """
+
+    pk = models.CompositePrimaryKey("project_id", "queue_id", "at")
+    project_id = models.UUIDField()
+    queue_id = models.UUIDField()
+    at = models.DateTimeField()
+    ready = models.BigIntegerField()
+    scheduled = models.BigIntegerField()
+    in_flight = models.BigIntegerField()
+    dead_letters = models.BigIntegerField()
+
+    class Meta:
+        db_table = "queue_depths"
+        indexes = [models.Index(fields=["at"], name="queue_depths_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.queue_id} {self.at}: {self.ready}"

@@ -1,37 +1,40 @@
-"""All that the dashboard and the navigation read, from indexes and with an end to each count."""
+"""All that the dashboard reads, from indexes and with an end to each count."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import JSONObject, Left
+from django.db.models import FloatField, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Cast, Extract, JSONObject, Left
 
 from dlq.models import DeadLetter
 from jobs.histogram import added, percentile_ms
-from jobs.models import Alert, JobExecution, LeaderTerm, QueueStat, ScheduledJob, Worker
+from jobs.models import WHOLE_PROJECT, Alert, Job, JobExecution, LeaderTerm, QueueStat, ScheduledJob, Worker
 from jobs.selectors.alerts import firing_alerts, sentence_of
+from jobs.selectors.depth_now import FRESH
 from jobs.selectors.explain import LEADER_SILENT_S
-from jobs.selectors.stats import Range, depths_of, points_by_type
+from jobs.selectors.stats import depths_of
 from orgs.models import Project
 from queues.models import Queue
 from scheduler_project.lib.ids import first_id_at
 from scheduler_project.lib.web.text import shape_of
 
-MOST_NAV, MOST_FAILURES, MOST_QUEUES, MOST_WORKERS, MOST_SCHEDULES = 1_000, 2_000, 200, 100, 100
+MOST_FAILURES, MOST_QUEUES, MOST_WORKERS, MOST_SCHEDULES = 2_000, 200, 100, 100
 AGE_LIMIT_S = 300.0
 LATE_S = 60.0
-#: The leader counts every second or two, a big queue every 15 s at the latest.
-FRESH = timedelta(seconds=20)
 #: Name of a range -> its length in seconds and the number of bars, each of whole minutes.
 RANGES = {"15m": (900, 15), "1h": (3_600, 60), "6h": (21_600, 72), "24h": (86_400, 96)}
 _BAD = ("failed", "lost")
+_OF_SCHEDULES = ("name", "cron_expression", "timezone", "next_run_at", "is_paused", "last_error", "last_error_at")
+#: Thousands of times are read and few are shown: a number costs a tenth of a time.
+_ENDED = Cast(Extract("finished_at", "epoch"), FloatField())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Failing:
 
 @dataclass(slots=True)
 class History:
-    """What was done in a range, in equal bars, the oldest first; times in seconds."""
+    """What was done in a range, in equal bars, the oldest first; times in seconds. ``by_type`` is known of a queue."""
 
     bars: list[datetime]
     created: list[int]
@@ -67,9 +70,9 @@ class History:
     failed: list[int]
     cancelled: list[int]
     dead: list[int]
-    wait: dict[str, list[float | None]] = field(default_factory=dict)
-    run: dict[str, list[float | None]] = field(default_factory=dict)
-    by_type: dict[str, Counter[str]] = field(default_factory=dict)
+    wait: dict[str, list[float | None]]
+    run: dict[str, list[float | None]]
+    by_type: dict[str, Counter[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,58 +105,66 @@ class Now:
     attention: list[Attention]
 
 
-class _Count(Subquery):
-    template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
-    output_field = IntegerField()
-
-
-def nav_counts(project_id: UUID) -> dict[str, int]:
-    """Queues, workers, active schedules, open dead letters; each counted up to MOST_NAV, in one statement."""
-    letters = DeadLetter.objects.filter(queue__project=project_id, queue__deleted_at=None, resolved=False)
-    rows: dict[str, Any] = {
-        "queues": Queue.objects.filter(project=project_id, deleted_at=None),
-        "workers": _alive(project_id),
-        "schedules": ScheduledJob.objects.filter(project=project_id, is_active=True),
-        "dead": letters,
-    }
-    counted = {f"n_{name}": _Count(found.order_by().values("pk")[:MOST_NAV]) for name, found in rows.items()}
-    row: Any = Project.objects.filter(pk=project_id).annotate(**counted).values(*counted).first() or {}
-    return {name: row.get(f"n_{name}", 0) for name in rows}
-
-
 def project_now(project: Project, now: datetime) -> Now:
     """Queues with their depth and age, live workers, schedules by their next time, and what needs attention."""
-    found = with_counts(Queue.objects.filter(project=project, deleted_at=None), now).order_by("-is_paused", "name")
-    workers = list(_alive(project.pk).order_by("hostname", "pid")[:MOST_WORKERS])
-    queues = queues_now(project, list(found[:MOST_QUEUES]), workers, now)
-    due = ScheduledJob.objects.filter(project=project, is_active=True).defer("payload_template")
+    workers = list(alive(project.pk).order_by("hostname", "pid")[:MOST_WORKERS])
+    queues = queues_now(project, _deepest(project.pk, now), workers, now)
+    due = ScheduledJob.objects.filter(project=project, is_active=True).only(*_OF_SCHEDULES)
     schedules = list(due.order_by("next_run_at", "id")[:MOST_SCHEDULES])
-    leader, firing = _leader_and_alerts(project.pk)
+    leader, firing, dead_since, counted = _of_project(project.pk, now)
     leaderless_since = None
     if leader and (leader.ended_at or (now - leader.renewed_at).total_seconds() > LEADER_SILENT_S):
         leaderless_since = leader.ended_at or leader.renewed_at
         leader = None
-    total: Counter[str] = Counter()
-    for row in queues:
-        total.update(row.depth)
-    ages = [row.oldest_s for row in queues if row.oldest_s is not None]
+    total, oldest_s = _together(queues, counted, now)
     capacity = sum(worker.max_concurrency for worker in workers if reports(worker, now))
     attention = [
         *_of_alerts(firing),
         *_of_queues(queues),
         *_of_schedules(schedules, now),
-        *_of_system(total, workers, now),
+        *_of_system(workers, now),
+        *_of_letters(total["dead_letter"], dead_since),
     ]
     if leader is None:
         text = "No scheduler leads: nothing due is queued"
         attention.append(Attention(text, leaderless_since, "workers", is_bad=True))
     attention.sort(key=lambda row: not row.is_bad)
-    return Now(queues, workers, schedules, leader, total, capacity, max(ages, default=None), attention)
+    return Now(queues, workers, schedules, leader, total, capacity, oldest_s, attention)
+
+
+def _deepest(project_id: UUID, now: datetime) -> list[Queue]:
+    """The queues in which most waits; all of them, if there are no more than MOST_QUEUES."""
+    queues = Queue.objects.filter(project=project_id, deleted_at=None).only("name", "is_paused")
+    ready = _fresh(now).values("ready")[:1]
+    return list(with_counts(queues, now).order_by(Subquery(ready).desc(nulls_last=True), "name")[:MOST_QUEUES])
+
+
+def _together(
+    rows: Sequence[QueueNow], counted: dict[str, Any] | None, now: datetime
+) -> tuple[Counter[str], float | None]:
+    """What all queues hold, and for how long the oldest ready job waits.
+
+    Args:
+        rows: the deepest queues: all, if they are fewer than MOST_QUEUES.
+        counted: what the leader counted in all of them.
+    """
+    if len(rows) < MOST_QUEUES or counted is None:
+        total: Counter[str] = Counter()
+        for row in rows:
+            total.update(row.depth)
+        return total, max((row.oldest_s for row in rows if row.oldest_s is not None), default=None)
+    oldest = counted.pop("oldest")
+    waited = None if oldest is None else max(0.0, (now - datetime.fromisoformat(oldest)).total_seconds())
+    return Counter(counted), waited
+
+
+def _fresh(now: datetime) -> QuerySet[QueueStat]:
+    """Of the outer queue what the leader counted a moment ago."""
+    return QueueStat.objects.filter(project_id=OuterRef("project_id"), queue_id=OuterRef("pk"), as_of__gt=now - FRESH)
 
 
 def with_counts(queues: QuerySet[Queue], now: datetime) -> QuerySet[Queue]:
     """Each with what the leader counted a moment ago as ``counted``; null where none did."""
-    fresh = QueueStat.objects.filter(project_id=OuterRef("project_id"), queue_id=OuterRef("pk"), as_of__gt=now - FRESH)
     shown = JSONObject(
         queued="ready",
         scheduled="scheduled",
@@ -162,7 +173,7 @@ def with_counts(queues: QuerySet[Queue], now: datetime) -> QuerySet[Queue]:
         dead_letter="dead_letters",
         oldest="oldest_run_at",
     )
-    return cast("QuerySet[Queue]", queues.annotate(counted=Subquery(fresh.values_list(shown)[:1])))
+    return cast("QuerySet[Queue]", queues.annotate(counted=Subquery(_fresh(now).values_list(shown)[:1])))
 
 
 def queues_now(project: Project, queues: Sequence[Queue], workers: Sequence[Worker], now: datetime) -> list[QueueNow]:
@@ -198,7 +209,7 @@ def serves(worker: Worker, path: str) -> bool:
 
 def alive_workers(project_id: UUID) -> list[Worker]:
     """Live workers of a project, by host."""
-    return list(_alive(project_id).order_by("hostname", "pid")[:MOST_WORKERS])
+    return list(alive(project_id).order_by("hostname", "pid")[:MOST_WORKERS])
 
 
 def history(project_id: UUID, now: datetime, range_name: str, queue_id: UUID | None = None) -> History:
@@ -207,25 +218,22 @@ def history(project_id: UUID, now: datetime, range_name: str, queue_id: UUID | N
     step = timedelta(seconds=length_s // count)
     end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     since = end - timedelta(seconds=length_s)
+    place = {"project_id": project_id, "queue_id": WHOLE_PROJECT if queue_id is None else queue_id}
+    rows = Job.objects.history(**place, since=since, until=end, step_s=length_s // count)
+    counts: list[list[int]] = [[0] * count for _ in range(6)]
+    waits, runs = ([added([])] * count for _ in range(2))
+    by_type: dict[str, Counter[str]] = {}
+    for at, *amounts, wait, run, types in rows:
+        bar = (at - since) // step
+        for column, amount in zip(counts, amounts, strict=True):
+            column[bar] = amount
+        waits[bar], runs[bar] = wait, run
+        if types is not None:
+            by_type = {name: Counter(completed=good, failed=bad) for name, (good, bad) in json.loads(types).items()}
     bars = [since + step * i for i in range(count)]
-    none = [0] * count
-    found = History(bars, [*none], [*none], [*none], [*none], [*none], [*none])
-    waits: dict[int, list[list[int]]] = defaultdict(list)
-    runs: dict[int, list[list[int]]] = defaultdict(list)
-    for job_type, point in points_by_type(project_id, Range(since, end), queue_id):
-        bar = int((point.at - since) / step)
-        found.created[bar] += point.created
-        found.started[bar] += point.started
-        found.dead[bar] += point.dead
-        found.completed[bar] += point.completed
-        found.failed[bar] += point.failed + point.expired
-        found.cancelled[bar] += point.cancelled
-        waits[bar].append(point.waits)
-        runs[bar].append(point.runs)
-        counts = found.by_type.setdefault(job_type, Counter())
-        counts.update(completed=point.completed, failed=point.failed + point.expired)
-    found.wait, found.run = _percentiles(waits, count), _percentiles(runs, count)
-    return found
+    of_time = _percentiles(waits), _percentiles(runs)
+    created, started, completed, failed, cancelled, dead = counts
+    return History(bars, created, started, completed, failed, cancelled, dead, *of_time, by_type)
 
 
 def failing(project_id: UUID, since: datetime) -> tuple[list[Failing], bool]:
@@ -234,25 +242,30 @@ def failing(project_id: UUID, since: datetime) -> tuple[list[Failing], bool]:
     One statement, for the newest MOST_FAILURES.
     """
     rows = JobExecution.objects.filter(project_id=project_id, id__gte=first_id_at(since), status__in=_BAD)
-    newest = rows.order_by("-id").annotate(error=Left("error_message", 300))
-    ends = list(newest.values_list("status", "finished_at", "job__job_type", "error")[: MOST_FAILURES + 1])
-    errors: dict[tuple[str, str], list[datetime]] = defaultdict(list)
+    newest = rows.order_by("-id").annotate(error=Left("error_message", 300), ended=_ENDED)
+    ends = list(newest.values_list("status", "ended", "job__job_type", "error")[: MOST_FAILURES + 1])
+    errors: dict[tuple[str, str], list[float]] = defaultdict(list)
     for status, finished, job_type, error in ends[:MOST_FAILURES]:
         errors[job_type, shape_of(error or status)].append(finished)
     top = sorted(errors.items(), key=lambda item: -len(item[1]))[:8]
-    return [Failing(kind, text, len(at), min(at), max(at)) for (kind, text), at in top], len(ends) > MOST_FAILURES
+    found = [Failing(kind, text, len(at), _at(min(at)), _at(max(at))) for (kind, text), at in top]
+    return found, len(ends) > MOST_FAILURES
 
 
-def _percentiles(histograms: dict[int, list[list[int]]], count: int) -> dict[str, list[float | None]]:
-    sums = {bar: added(some) for bar, some in histograms.items()}
+def _at(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _percentiles(histograms: Sequence[Sequence[int]]) -> dict[str, list[float | None]]:
     found: dict[str, list[float | None]] = {}
     for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
-        at = {bar: percentile_ms(histogram, share) for bar, histogram in sums.items()}
-        found[name] = [None if at.get(bar) is None else (at[bar] or 0.0) / 1000 for bar in range(count)]
+        at = [percentile_ms(histogram, share) for histogram in histograms]
+        found[name] = [None if ms is None else ms / 1000 for ms in at]
     return found
 
 
-def _alive(project_id: UUID) -> Any:
+def alive(project_id: UUID) -> QuerySet[Worker]:
+    """The workers of a project and of all that did not stop."""
     seen = Q(project=None) | Q(project=project_id)
     return Worker.objects.filter(seen, status__in=[Worker.Status.ACTIVE, Worker.Status.DRAINING])
 
@@ -262,16 +275,29 @@ def reports(worker: Worker, now: datetime) -> bool:
     return (now - worker.last_seen_at).total_seconds() <= LEADER_SILENT_S
 
 
-def _leader_and_alerts(project_id: UUID) -> tuple[LeaderTerm | None, list[Alert]]:
-    """The newest term and what fires now, in one statement: each page has a budget of them."""
+def _of_project(
+    project_id: UUID, now: datetime
+) -> tuple[LeaderTerm | None, list[Alert], datetime | None, dict[str, Any] | None]:
+    """The newest term, what fires, when the oldest open letter was written, and what its queues hold; one statement."""
     term = JSONObject(**{name: name for name in ("id", "hostname", "pid", "acquired_at", "renewed_at", "ended_at")})
     alert = JSONObject(**{name: name for name in ("rule_name", "kind", "value", "threshold", "fired_at")})
+    letters = DeadLetter.objects.filter(project=OuterRef("pk"), resolved=False, queue__deleted_at=None).order_by("id")
+    sums = JSONObject(
+        queued=Sum("ready"), scheduled=Sum("scheduled"), claimed=Sum("claimed"), running=Sum("running"),
+        dead_letter=Sum("dead_letters"), oldest=Min("oldest_run_at"),
+    )  # fmt: skip
+    live = Queue.objects.filter(project=project_id, deleted_at=None)
+    stats = QueueStat.objects.filter(project_id=OuterRef("pk"), as_of__gt=now - FRESH, queue_id__in=live.values("pk"))
     found: Any = Project.objects.filter(pk=project_id).annotate(
+        counted=Subquery(stats.values("project_id").annotate(sums=sums).values("sums")),
+        dead_since=Subquery(letters.values("moved_at")[:1]),
         term=Subquery(LeaderTerm.objects.order_by("-id").values_list(term)[:1]),
         firing=ArraySubquery(firing_alerts(project_id).values_list(alert)),
     )
-    newest, firing = found.values_list("term", "firing").first() or (None, [])
-    return None if newest is None else LeaderTerm(**_timed(newest)), [Alert(**_timed(one)) for one in firing]
+    row = found.values_list("term", "firing", "dead_since", "counted").first()
+    newest, firing, dead_since, counted = row or (None, [], None, None)
+    leader = None if newest is None else LeaderTerm(**_timed(newest))
+    return leader, [Alert(**_timed(one)) for one in firing], dead_since, counted
 
 
 def _timed(row: dict[str, Any]) -> dict[str, Any]:
@@ -313,7 +339,7 @@ def _of_schedules(rows: Sequence[ScheduledJob], now: datetime) -> list[Attention
     return found[:20]
 
 
-def _of_system(total: Counter[str], workers: Sequence[Worker], now: datetime) -> list[Attention]:
+def _of_system(workers: Sequence[Worker], now: datetime) -> list[Attention]:
     found = []
     if not workers:
         found.append(Attention("No worker is alive: nothing runs", None, "workers", is_bad=True))
@@ -321,8 +347,11 @@ def _of_system(total: Counter[str], workers: Sequence[Worker], now: datetime) ->
     for worker in silent[:10]:
         text = f"{worker.hostname}:{worker.pid} does not report; its jobs return when their leases end"
         found.append(Attention(text, worker.last_seen_at, "workers", is_bad=True))
-    if total["dead_letter"]:
-        n = total["dead_letter"]
-        text = f"{n:,} dead letter{'s wait' if n > 1 else ' waits'} for a decision"
-        found.append(Attention(text, None, "dead_letter"))
     return found
+
+
+def _of_letters(count: int, since: datetime | None) -> list[Attention]:
+    if not count:
+        return []
+    text = f"{count:,} dead letter{'s wait' if count > 1 else ' waits'} for a decision"
+    return [Attention(text, since, "dead_letter")]

@@ -20,6 +20,8 @@ from scheduler_project.lib.ids import HIGHEST, LOWEST, first_id_at
 SCAN = 10_000
 #: An error is looked for in so many of the newest failures of a project, and in so much of each.
 MOST_FAILURES, ERROR_CHARS = 2_000, 500
+#: So many times the rows of a page are looked at first.
+FIRST_LOOK = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +107,23 @@ def _page_of_error(wanted: JobFilter, cursor: UUID | None, rows: slice) -> JobPa
     newest = failures.order_by("-id").values_list("job_id", Left("error_message", ERROR_CHARS))[:MOST_FAILURES]
     piece = wanted.error.lower()
     ids = {job_id for job_id, error in newest if piece in (error or "").lower()}
-    jobs = Job.objects.filter(id__in=ids, queue_id__in=wanted.queue_ids, id__gte=wanted.from_id)
-    jobs = jobs.filter(id__lt=wanted.below(cursor))
+    candidates = sorted((id_ for id_ in ids if wanted.from_id <= id_ < wanted.below(cursor)), reverse=True)
+    # Mostly all of them fit; two thousand at once would cost more than all else.
+    few = rows.stop * FIRST_LOOK
+    found = _fitting(wanted, candidates[:few])[: rows.stop]
+    if len(found) < rows.stop:
+        found += _fitting(wanted, candidates[few:])
+    return JobPage(_rows(found[rows]))
+
+
+def _fitting(wanted: JobFilter, ids: Sequence[UUID]) -> list[UUID]:
+    """Of these jobs those that fit, in their order."""
     exact = {"status": wanted.status, "job_type": wanted.job_type}
-    jobs = jobs.filter(**{name: value for name, value in exact.items() if value is not None})
-    return JobPage(_rows(list(jobs.order_by("-id").values_list("id", flat=True)[rows])))
+    queues = set(wanted.queue_ids)
+    jobs = Job.objects.filter(id__in=ids, **{name: value for name, value in exact.items() if value is not None})
+    # The queues are looked up here: a thousand of them would be a statement of a thousand parameters.
+    fitting = {id_ for id_, queue_id in jobs.values_list("id", "queue_id") if queue_id in queues} if ids else set()
+    return [id_ for id_ in ids if id_ in fitting]
 
 
 def _rows(ids: Sequence[UUID]) -> list[Job]:

@@ -25,6 +25,10 @@ LEDGER_RANGES = {
     "7d": (timedelta(days=7), timedelta(hours=6)),
     "31d": (timedelta(days=31), timedelta(days=1)),
 }
+_SHOWN = (
+    "name", "cron_expression", "timezone", "is_active", "is_paused", "paused_reason", "paused_until", "next_run_at",
+    "last_error", "overlap_policy", "misfire_policy", "queue__name",
+)  # fmt: skip
 _EPOCH = datetime(2001, 1, 1, tzinfo=UTC)
 
 
@@ -35,7 +39,6 @@ class Tick:
     due_at: datetime
     css: str
     word: str
-    job_id: UUID | None
 
 
 @dataclass(slots=True)
@@ -73,6 +76,7 @@ STATES = {
     "paused": Q(is_active=True, is_paused=True),
     "off": Q(is_active=False),
 }
+_SKIPPED = {reason: f"skipped: {str(label).lower()}" for reason, label in ScheduleFire.Reason.choices}
 _TICK_OF_STATUS = {
     "completed": "completed", "failed": "failed", "dead_letter": "failed", "cancelled": "cancelled",
     "queued": "open", "scheduled": "open", "claimed": "open", "running": "open",
@@ -80,12 +84,12 @@ _TICK_OF_STATUS = {
 
 
 def board(project_id: UUID, state: str, now: datetime) -> QuerySet[ScheduledJob]:
-    """A project's schedules without payloads, each with its queue and, as ``last_fires``, its last due times.
+    """A project's schedules with what a list shows of them and their queues, and their last due times, ``last_fires``.
 
     Args:
         state: a key of STATES, "trouble" for those that are late or can not fire, anything else for all.
     """
-    rows = ScheduledJob.objects.filter(project_id=project_id).defer("payload_template").select_related("queue")
+    rows = ScheduledJob.objects.filter(project_id=project_id).select_related("queue").only(*_SHOWN)
     if state == "trouble":
         rows = rows.filter(~Q(last_error="") | Q(next_run_at__lt=now - LATE), is_active=True)
     elif state in STATES:
@@ -98,29 +102,25 @@ def board(project_id: UUID, state: str, now: datetime) -> QuerySet[ScheduledJob]
 
 def ticks_of(project_id: UUID, schedules: Sequence[Any]) -> dict[UUID, list[Tick]]:
     """The last due times of schedules read through ``board``, the oldest first; one statement."""
-    job_ids = {UUID(fire["job_id"]) for row in schedules for fire in row.last_fires if fire["job_id"]}
-    statuses = statuses_of(project_id, job_ids)
+    job_ids = {fire["job_id"] for row in schedules for fire in row.last_fires if fire["job_id"]}
+    statuses = Job.objects.statuses(project_id, job_ids) if job_ids else {}
     return {row.pk: [_tick(fire, statuses) for fire in reversed(row.last_fires)] for row in schedules}
 
 
 def statuses_of(project_id: UUID, job_ids: Iterable[UUID]) -> dict[UUID, str]:
     """The status of each job that is still kept."""
-    ids = list(job_ids)
-    if not ids:
-        return {}
-    return dict(Job.objects.filter(pk__in=ids, project_id=project_id).values_list("pk", "status"))
+    ids = {str(id_): id_ for id_ in job_ids}
+    return {ids[text]: status for text, status in Job.objects.statuses(project_id, ids).items()} if ids else {}
 
 
-def _tick(fire: dict[str, Any], statuses: dict[UUID, str]) -> Tick:
+def _tick(fire: dict[str, Any], statuses: dict[str, str]) -> Tick:
     due_at = datetime.fromisoformat(fire["due_at"])
     if not fire["job_id"]:
-        reason = dict(ScheduleFire.Reason.choices).get(fire["reason"], fire["reason"])
-        return Tick(due_at, "skipped", f"skipped: {str(reason).lower()}", None)
-    job_id = UUID(fire["job_id"])
-    status = statuses.get(job_id)
+        return Tick(due_at, "skipped", _SKIPPED.get(fire["reason"], f"skipped: {fire['reason']}"))
+    status = statuses.get(fire["job_id"])
     if status is None:
-        return Tick(due_at, "fired", "fired, its job is archived", job_id)
-    return Tick(due_at, _TICK_OF_STATUS[status], status.replace("_", " "), job_id)
+        return Tick(due_at, "fired", "fired, its job is archived")
+    return Tick(due_at, _TICK_OF_STATUS[status], status.replace("_", " "))
 
 
 def ledger(schedule_id: UUID, since: datetime, outcome: str) -> QuerySet[ScheduleFire]:

@@ -116,12 +116,6 @@ def series(project_id: UUID, span: Range, *, queue_id: UUID | None = None, job_t
     return [_point(at, rows) for at, rows in by_step.items()]
 
 
-def points_by_type(project_id: UUID, span: Range, queue_id: UUID | None = None) -> list[tuple[str, Point]]:
-    """Of a queue a point for each step and job type; of a whole project one for each step, of type "". One query."""
-    rows = _sums(project_id, span, WHOLE_PROJECT if queue_id is None else queue_id, None)
-    return [(row.job_type, _point(row.at, [row])) for row in rows.order_by("at")]
-
-
 def recent_of(project_id: UUID, queue_ids: Iterable[UUID], now: datetime) -> dict[UUID, Recent]:
     """What ended in each of these queues in the last RECENT_MINUTES; one in which nothing did is missing. One query."""
     end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)

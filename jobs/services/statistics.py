@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from jobs import sql
-from jobs.models import JobStat
+from jobs.models import JobStat, QueueDepth
 from scheduler_project.lib.sql import database_now, run
 
 #: Increments folded in one transaction.
@@ -15,6 +15,8 @@ AT_ONCE = 2_000
 CAP = 100_000
 QUEUES_AT_ONCE = 8
 KEEP = {"minute": timedelta(hours=48), "hour": timedelta(days=90), "day": timedelta(days=730)}
+#: The longest range of a chart is a day.
+KEEP_DEPTHS = timedelta(hours=25)
 FIRST = str(UUID(int=0))
 
 
@@ -37,14 +39,21 @@ def look_at_queues(after: str = FIRST, *, cap: int = CAP) -> str | None:
 
 
 def look_at_all_queues() -> None:
-    """Count every queue once."""
+    """Count every queue once, and keep that for this minute."""
     after: str | None = FIRST
     while after is not None:
         after = look_at_queues(after)
+    keep_depths()
+
+
+def keep_depths() -> None:
+    """Keep what a walk over the queues has counted as the depths of this minute, unless it has some."""
+    run(sql.KEEP_DEPTHS, {})
 
 
 def forget_old() -> None:
-    """Drop sums whose time has passed; those of all time stay."""
+    """Drop sums and depths whose time has passed; the sums of all time stay."""
     now = database_now()
     for grain, keep in KEEP.items():
         JobStat.objects.filter(grain=grain, at__lt=now - keep).delete()
+    QueueDepth.objects.filter(at__lt=now - KEEP_DEPTHS).delete()

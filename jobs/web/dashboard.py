@@ -9,20 +9,24 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from jobs.selectors.dashboard import RANGES, Failing, History, Now, failing, history, project_now, reports
+from jobs.selectors.depths import Depths, depths
 from jobs.web.job_filter import alike
 from orgs.models import Project
 from orgs.web.access import MemberRequest, member_view
 from scheduler_project.lib.replica import from_replica
 from scheduler_project.lib.shared import Shared
 from scheduler_project.lib.web.charts import distribution
-from scheduler_project.lib.web.history import charts_of
+from scheduler_project.lib.web.history import charts_of, depth_chart, status_chart
 from scheduler_project.lib.web.pages import respond, wants_fragment
 from scheduler_project.lib.web.viewer import zone_of
 
 MOST_UPCOMING, MOST_WORKERS = 6, 8
-Look = tuple[History, Now, tuple[list[Failing], bool]]
+Causes = tuple[list[Failing], bool]
+Look = tuple[History, Depths, Now, Causes]
 #: However many have a project's dashboard open: what their regions ask for is read about once a second.
 _looks: Shared[Look] = Shared(keep_s=1.0)
+#: What fails most in a range changes slowly, and is half of what a look costs where much fails.
+_causes: Shared[Causes] = Shared(keep_s=5.0)
 
 
 @require_safe
@@ -31,7 +35,7 @@ _looks: Shared[Look] = Shared(keep_s=1.0)
 def dashboard(request: MemberRequest) -> HttpResponse:
     name = range_of(request)
     is_opened = not wants_fragment(request)
-    past, present, (causes, is_cut) = _looks.get(
+    past, deep, present, (causes, is_cut) = _looks.get(
         (request.project.pk, name), lambda: _look(request.project, request.now, name), is_fresh=is_opened
     )
     context = {"section": "dashboard", "range": name, "ranges": RANGES, "past": past, "present": present}
@@ -39,13 +43,16 @@ def dashboard(request: MemberRequest) -> HttpResponse:
     context["workers"] = [
         {"worker": worker, "reports": reports(worker, request.now)} for worker in present.workers[:MOST_WORKERS]
     ]
-    context |= charts_of(past, zone_of(request)) | _tiles(past, present) | _lines(past, name)
+    zone = zone_of(request)
+    context |= charts_of(past, zone) | _tiles(past, present) | _lines(past, name)
+    context |= {"depth": depth_chart(past.bars, deep, zone), "statuses_then": status_chart(past.bars, deep, zone)}
     return respond(request, "jobs/dashboard.html", "jobs/_dashboard.html", context)
 
 
 def _look(project: Project, now: datetime, name: str) -> Look:
     past = history(project.pk, now, name)
-    return past, project_now(project, now), failing(project.pk, past.bars[0])
+    causes = _causes.get((project.pk, name), lambda: failing(project.pk, past.bars[0]))
+    return past, depths(project.pk, past.bars), project_now(project, now), causes
 
 
 def range_of(request: HttpRequest) -> str:

@@ -94,7 +94,7 @@ def first_arrival(request: MemberRequest) -> HttpResponse:
 def jump(request: MemberRequest) -> HttpResponse:
     """Suggestions: pages; queues, schedules, batches and policies by name; a pasted job id; a search for jobs."""
     text = request.GET.get("q", "").replace("\x00", "").strip()[:100]
-    items = [(item.url, item.name, item.label, "page") for item in navigation(request) if _fits(item.label, text)]
+    items = [(item.url, item.name, item.label, "page") for item in navigation(request, {}) if _fits(item.label, text)]
     if text:
         items += [
             (path_in(request, page, row.pk), glyph, row.name, kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -11,7 +12,7 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.models import Job
-from jobs.selectors.dashboard import queues_now, with_counts
+from jobs.selectors.depth_now import depth_of_all
 from jobs.selectors.job_lists import page_of_jobs
 from jobs.selectors.job_search import HELP, WINDOWS
 from jobs.services.operations import CAREFUL, MAX_CANARY, MAX_PACE, NewOperation, prepare, start
@@ -37,17 +38,17 @@ VERBS = {"cancel": ("Cancel", "are cancelled"), "retry": ("Queue again", "are qu
 @member_view()
 def jobs(request: MemberRequest) -> HttpResponse:
     """The list. What was typed into the search box leads to the address that says the same."""
-    found = Queue.objects.filter(project=request.project).only("name", "project_id", "deleted_at")
-    queues = list(with_counts(found, request.now).order_by("name")[:MOST_QUEUES])
-    names = {queue.pk: queue.name for queue in queues}
+    found = Queue.objects.filter(project=request.project).order_by("name")
+    queues = list(found.values_list("id", "name", "deleted_at")[:MOST_QUEUES])
+    names = {id_: name for id_, name, _ in queues}
+    alive = {id_: name for id_, name, deleted_at in queues if deleted_at is None}
     chosen, problem = Chosen.of(request.GET), ""
     if "q" in request.GET:
-        alive = {queue.pk: queue.name for queue in queues if queue.deleted_at is None}
         try:
             return back_to(f"{request.path}?{Chosen.searched(request.GET['q'], alive).address()}")
         except ValidationFailed as error:
             problem = error.details[0].message
-    page = _page(request, chosen, [] if problem else [queue.pk for queue in queues])
+    page = _page(request, chosen, [] if problem else list(names))
     for job in page["rows"]:
         job.queue_name = names.get(job.queue_id, "")
         job.moment = _moment_of(job)
@@ -55,8 +56,8 @@ def jobs(request: MemberRequest) -> HttpResponse:
         "section": "jobs",
         "chosen": chosen,
         "windows": WINDOWS,
-        "queues": [queue for queue in queues if queue.deleted_at is None],
-        "tabs": _tabs(request, chosen, [queue for queue in queues if queue.deleted_at is None]),
+        "queues": alive.items(),
+        "tabs": _tabs(request, depth_of_all(request.project.pk, alive, request.now)),
         "typed": request.GET["q"] if problem else chosen.words(names),
         "problem": problem,
         "words": HELP,
@@ -151,12 +152,8 @@ def _page(request: MemberRequest, chosen: Chosen, queue_ids: list[UUID]) -> dict
     return {"rows": found.jobs[:size], "next_query": query.urlencode(), "first_query": first}
 
 
-def _tabs(request: MemberRequest, chosen: Chosen, queues: list[Queue]) -> list[tuple[str, str, int | None, str]]:
+def _tabs(request: MemberRequest, total: Mapping[str, int]) -> list[tuple[str, str, int | None, str]]:
     """Name, word, count (of what is not finished) and query string."""
-    total: dict[str, int] = {}
-    for row in queues_now(request.project, queues, [], request.now):
-        for name, count in row.depth.items():
-            total[name] = total.get(name, 0) + count
     tabs = []
     for status in ("", *JobStatus.values):
         query = request.GET.copy()

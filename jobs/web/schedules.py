@@ -24,7 +24,7 @@ from jobs.selectors.worker_board import leader_now
 from jobs.web.schedule_words import coming, is_late, row_of, words_of
 from orgs.selectors import list_audit
 from orgs.web.access import MemberRequest, member_view
-from queues.models import Queue
+from queues.selectors import queue_names
 from scheduler_project.lib.errors import NotFound
 from scheduler_project.lib.web.charts import stacked_bars
 from scheduler_project.lib.web.keyset import page_by_column, text_or_none, time_or_none
@@ -60,7 +60,7 @@ def schedules(request: MemberRequest) -> HttpResponse:
         "state_now": state,
         "states": [(name, label, _query(request, state=name)) for name, label in STATES],
         "queue_id": queue_id,
-        "queues": Queue.objects.filter(project=request.project, deleted_at=None).order_by("name")[:500],
+        "queues": queue_names(request.project.pk),
         "is_filtered": bool(wanted or queue_id or state),
         "leader": leader_now(request.now),
     }

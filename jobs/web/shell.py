@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -9,14 +10,10 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.functional import SimpleLazyObject
 
-from jobs.selectors.dashboard import nav_counts
-from orgs.access import Person
+from jobs.selectors.surroundings import Surroundings, surroundings
 from orgs.models import Role
-from orgs.selectors import list_projects
 from orgs.web.access import may
 from scheduler_project.lib.web import viewer
-
-MOST_PROJECTS = 100
 
 
 class Item(NamedTuple):
@@ -29,7 +26,7 @@ class Item(NamedTuple):
     url: str
 
 
-#: Url name, label, key, which of ``nav_counts``. A page whose url name does not exist yet is not shown.
+#: Url name, label, key, which of the counts. A page whose url name does not exist yet is not shown.
 PAGES = (
     ("dashboard", "Dashboard", "d", ""),
     ("queues", "Queues", "q", "queues"),
@@ -53,7 +50,7 @@ NEEDS = {"audit_log": Role.ADMIN}
 
 def shell(request: HttpRequest) -> dict[str, Any]:
     """For every template; what needs the database is read only when a template asks for it."""
-    user = getattr(request, "user", None)
+    around = SimpleLazyObject(lambda: _around(request))
     return {
         "theme": viewer.choice_of(request, viewer.THEME, viewer.THEMES),
         "pace": viewer.choice_of(request, viewer.PACE, viewer.PACES),
@@ -62,8 +59,8 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "chosen_zone": request.COOKIES.get(viewer.ZONE, ""),
         "zones": viewer.zones(),
         "environment": settings.ENVIRONMENT_BADGE,
-        "nav": SimpleLazyObject(lambda: navigation(request)),
-        "projects": SimpleLazyObject(lambda: _projects(user)),
+        "nav": SimpleLazyObject(lambda: navigation(request, around.counts)),
+        "projects": SimpleLazyObject(lambda: around.places),
         "may_admin": may(request, Role.ADMIN),
         "may_submit": may(request, Role.MEMBER),
         "now": getattr(request, "now", None),
@@ -72,12 +69,11 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def navigation(request: HttpRequest) -> list[Item]:
+def navigation(request: HttpRequest, counts: Mapping[str, int]) -> list[Item]:
     """The pages of the request's project that exist."""
     project = getattr(request, "project", None)
     if project is None:
         return []
-    counts = nav_counts(project.pk)
     slugs = [project.organization.slug, project.slug]
     items = []
     for name, label, key, counted in PAGES:
@@ -90,8 +86,6 @@ def navigation(request: HttpRequest) -> list[Item]:
     return items
 
 
-def _projects(user: Any) -> list[Any]:
-    if user is None or not user.is_authenticated:
-        return []
-    projects = list_projects(Person(user.pk)).select_related("organization")
-    return list(projects.order_by("organization__name", "name")[:MOST_PROJECTS])
+def _around(request: HttpRequest) -> Surroundings:
+    project, actor = getattr(request, "project", None), getattr(request, "actor", None)
+    return Surroundings({}, []) if project is None or actor is None else surroundings(project.pk, actor)

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from jobs.hints import WORK, hint
 from jobs.selectors.dashboard import RANGES, alive_workers, history, queues_now, reports, serves, with_counts
+from jobs.selectors.depths import depths
 from jobs.selectors.queue_detail import next_up
 from jobs.selectors.stats import recent_of
 from jobs.services.closing import delete_queue
@@ -26,7 +27,7 @@ from queues.web.forms import QueueForm, seal_of, values_of
 from scheduler_project.lib.errors import NotFound
 from scheduler_project.lib.web.actions import act, fill
 from scheduler_project.lib.web.confirm import Question
-from scheduler_project.lib.web.history import charts_of
+from scheduler_project.lib.web.history import charts_of, depth_chart
 from scheduler_project.lib.web.pages import back_to, own_path, respond
 from scheduler_project.lib.web.paging import page_by_id
 from scheduler_project.lib.web.toasts import say, say_and_link
@@ -203,6 +204,7 @@ def _show(
     [row] = queues_now(request.project, [found], workers, request.now)
     path = f"{request.organization.slug}/{request.project.slug}/{found.name}"
     past = history(request.project.pk, request.now, name, found.pk)
+    deep, zone = depths(request.project.pk, past.bars, found.pk), zone_of(request)
     ended = [(job_type, counts) for job_type, counts in past.by_type.items() if counts.total()]
     context: dict[str, Any] = {
         "section": "queues",
@@ -219,7 +221,8 @@ def _show(
         "problem": problem,
         "seal": seal_of(found),
         "audit": list_audit(request.organization.pk, "queue", str(found.pk))[:MOST_AUDIT],
-        **charts_of(past, zone_of(request)),
+        **charts_of(past, zone),
+        "depth": depth_chart(past.bars, deep, zone),
     }
     return respond(request, "queues/queue.html", "queues/_queue.html", context, status=status)
 

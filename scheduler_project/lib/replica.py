@@ -29,12 +29,17 @@ _is_reading: ContextVar[bool] = ContextVar("reads_from_replica", default=False)
 _away_until = 0.0
 
 
+def is_reading() -> bool:
+    """Is the copy to be asked now?"""
+    return _is_reading.get()
+
+
 class Router:
     """Django's router: reading under ``@from_replica`` goes to the copy, everything else to the database."""
 
     def db_for_read(self, model: object, **hints: object) -> str | None:
         """The copy, or no opinion."""
-        return ALIAS if _is_reading.get() else None
+        return ALIAS if is_reading() else None
 
     def allow_relation(self, one: object, other: object, **hints: object) -> bool:
         """A row of the copy is the database's own row."""

@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db import DatabaseError, OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connection, connections
 from psycopg.errors import DeadlockDetected
 
 from scheduler_project.lib.prepared import execution, is_not_there, may_prepare, prepare
+from scheduler_project.lib.replica import ALIAS, is_reading
 from scheduler_project.lib.statements import Call, Statement
 
 T = TypeVar("T")
@@ -27,37 +28,42 @@ TRIES = 5
 
 def run(statement: Statement, params: Mapping[str, object]) -> list[Row]:
     """Run one statement; the rows it returns, none if it returns nothing."""
+    return _run_one(connection, statement, params)
+
+
+def read(statement: Statement, params: Mapping[str, object]) -> list[Row]:
+    """The same for one that only reads: under ``@from_replica`` the copy is asked, if there is one."""
+    return _run_one(connections[ALIAS if is_reading() else DEFAULT_DB_ALIAS], statement, params)
+
+
+def _run_one(database: Any, statement: Statement, params: Mapping[str, object]) -> list[Row]:
     values: Any = params
-    with connection.cursor() as cursor:
+    with database.cursor() as cursor:
         cursor.execute(statement.text, values)
         return _rows(cursor)
 
 
 def run_together(calls: Sequence[Call]) -> list[list[Row]]:
     """Run several statements in one round trip and one transaction; the rows of each, in order."""
-    return _run_all(calls)
-
-
-def run_prepared(calls: Sequence[Call]) -> list[list[Row]]:
-    """``run_together`` for statements that are sent all the time: the session keeps them planned where it can."""
-    if not may_prepare():
-        return _run_all(calls)
-    try:
-        prepare([call.statement for call in calls])
-        return _run_all([execution(call) for call in calls])
-    except DatabaseError as error:
-        if not is_not_there(error):
-            raise
-    return _run_all(calls)  # nothing of the first try was written: all of it is one transaction
-
-
-def _run_all(calls: Sequence[Call]) -> list[list[Row]]:
     with connection.cursor() as cursor:
         cursor.execute(";\n".join([cursor.mogrify(call.statement.text, call.params) for call in calls]))
         answers = [_rows(cursor)]
         while cursor.nextset():
             answers.append(_rows(cursor))
     return answers
+
+
+def run_prepared(calls: Sequence[Call]) -> list[list[Row]]:
+    """``run_together`` for statements that are sent all the time: the session keeps them planned where it can."""
+    if not may_prepare():
+        return run_together(calls)
+    try:
+        prepare([call.statement for call in calls])
+        return run_together([execution(call) for call in calls])
+    except DatabaseError as error:
+        if not is_not_there(error):
+            raise
+    return run_together(calls)  # nothing of the first try was written: all of it is one transaction
 
 
 def database_now() -> datetime:

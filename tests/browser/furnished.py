@@ -13,7 +13,16 @@ from dlq.models import DeadLetter
 from jobs.decisions import Failed, Succeeded
 from jobs.lifecycle.graph import After, Node, submit_graph
 from jobs.lifecycle.submit import NewJob
-from jobs.models import CircuitBreaker, Job, JobExecution, JobLog, JobStatDelta, Worker
+from jobs.models import (
+    WHOLE_PROJECT,
+    CircuitBreaker,
+    Job,
+    JobExecution,
+    JobLog,
+    JobStatDelta,
+    QueueDepth,
+    Worker,
+)
 from jobs.services.alert_rules import create_rule
 from jobs.services.batches import add_jobs, create_batch
 from jobs.services.operations import NewOperation, prepare, start
@@ -69,13 +78,15 @@ def furnish(queue: Queue, owner: User) -> dict[str, str]:
     create_subscription(project, name="Chat", url=url, types=["job.dead_letter", "alert.fired"], by=None)
     fold_all()
     look_at_all_queues()
+    _give_depths(done.queue)
     operation = start(
         prepare(project, NewOperation(action="cancel", filter={"queue_id": paused.pk}, reason="rendered elsewhere"))[0],
         by=owner.pk,
         api_key_id=None,
     )
     return {
-        "dashboard": "", "queues": "queues", "queue": f"queues/{queue.pk}", "jobs": "jobs", "job": f"jobs/{dead.pk}",
+        "dashboard": "", "queues": "queues", "queue": f"queues/{queue.pk}",
+        "busy-queue": f"queues/{done.queue_id}", "jobs": "jobs", "job": f"jobs/{dead.pk}",
         "completed-job": f"jobs/{done.pk}",
         "workflows": "workflows", "workflow": f"workflows/{made['fetch'].id}", "batches": "batches",
         "batch": f"batches/{batch.pk}", "workers": "workers", "dead-letters": "dead-letter",
@@ -105,6 +116,20 @@ def _give_history(queue: Queue) -> Job:
         for level, text in lines
     )
     return made
+
+
+def _give_depths(queue: Queue) -> None:
+    """Half an hour in which the queue filled up and was worked off, without three minutes nobody counted."""
+    at = database_now().replace(second=0, microsecond=0)
+    QueueDepth.objects.bulk_create(
+        QueueDepth(
+            project_id=queue.project_id, queue_id=of, at=at - timedelta(minutes=ago), scheduled=more + ago // 2,
+            ready=more + abs(ago % 16 - 8) * 5, in_flight=min(4, ago % 9), dead_letters=1,
+        )
+        for of, more in ((queue.pk, 0), (WHOLE_PROJECT, 3))
+        for ago in range(1, 31)
+        if ago not in (12, 13, 14)
+    )  # fmt: skip
 
 
 #: What not everybody may open, with the lowest role that may.

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.db import connection
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 
 from dlq.models import DeadLetter
 from jobs.decisions import Failed, Succeeded
 from jobs.models import Operation, ScheduledJob
 from jobs.models.worker import Worker
-from jobs.services.statistics import fold_all
+from jobs.services.statistics import fold_all, look_at_all_queues
 from orgs.models import AuditEntry
 from queues.models import Queue
 from scheduler_project.lib.web.pages import VERSION_HEADER
@@ -41,6 +43,16 @@ def test_every_page_stays_in_its_query_budget(signed_in, pages, queue, project, 
     for page in pages:
         with django_assert_max_num_queries(BUDGET):
             assert client.get(page).status_code == 200, page
+
+
+@pytest.mark.parametrize("path", ["jobs/new", "scheduled-jobs/new", "scheduled-jobs", "jobs", "dead-letter?view=list"])
+def test_the_names_of_queues_are_read_once(signed_in, home, queue, path):
+    client = signed_in("owner")
+    with CaptureQueriesContext(connection) as asked:
+        html = client.get(home + path).content.decode()
+
+    assert f'<option value="{queue.pk}"' in html
+    assert sum('"queues"."name"' in one["sql"] and 'FROM "queues"' in one["sql"] for one in asked) == 1
 
 
 def test_a_live_region_is_answered_with_204_until_something_changes(signed_in, home, queue):
@@ -170,12 +182,14 @@ def test_the_dashboard_says_what_needs_attention(signed_in, home, queue):
 
 def test_a_chart_without_data_says_so(signed_in, home, queue, project):
     client = signed_in("viewer")
-    assert client.get(home).content.decode().count('class="nothing"') == 3
+    assert client.get(home).content.decode().count('class="nothing"') == 5
     end(claim_one(make_job(queue).queue), Succeeded())
+    make_job(queue)
     fold_all()
+    look_at_all_queues()
     html = client.get(home).content.decode()
     assert 'class="nothing"' not in html
-    assert "1 submitted in 1h" in html
+    assert "2 submitted in 1h" in html
 
 
 def test_a_queues_row_says_what_ended_lately(signed_in, home, queue):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from jobs.scheduler.duties.base import Duty
-from jobs.services.statistics import AT_ONCE, FIRST, fold, forget_old, look_at_queues
+from jobs.services.statistics import AT_ONCE, FIRST, fold, forget_old, keep_depths, look_at_queues
 
 #: Other duties wait for a round of this one, so it is short; the rest follows after a breath.
 ROUND_S, BREATH_S = 0.1, 0.1
@@ -33,6 +33,7 @@ def duty(every_s: float) -> Duty:
         while after is not None and time.monotonic() < walk_began + ROUND_S:
             after = look_at_queues(after)
             if after is None:
+                keep_depths()
                 walked_s += time.monotonic() - walk_began
                 next_walk_at = time.monotonic() + min(LONGEST_REST_S, max(every_s, REST * walked_s))
         if after is not None:

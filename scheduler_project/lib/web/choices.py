@@ -5,14 +5,16 @@ A template for each option, as forms and loops have it, would cost more than all
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
+from html import escape
 from typing import Any
 
 from django import forms
+from django.forms.models import ModelChoiceIterator
 from django.forms.utils import flatatt
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 
 from scheduler_project.lib.web.text import harmless
 
@@ -22,13 +24,17 @@ MOST_CHARS = 80
 def options(pairs: Iterable[tuple[object, object]], chosen: object) -> SafeString:
     """``<option>`` for each pair of value and label; the one whose value is written like ``chosen`` is selected."""
     now = str(chosen)
-    rows = ((value, " selected" if str(value) == now else "", label) for value, label in pairs)
-    return format_html_join("", '<option value="{}"{}>{}</option>', rows)
+    parts = []
+    for value, label in pairs:
+        text = str(value)
+        mark = " selected" if text == now else ""
+        parts.append(f'<option value="{escape(text)}"{mark}>{escape(str(label))}</option>')
+    return mark_safe("".join(parts))  # noqa: S308 - escaped above; format_html would cost three times as much
 
 
-def named_options(rows: Iterable[Any], chosen: object) -> SafeString:
-    """The same for rows with a name."""
-    return options(((row.pk, harmless(row.name, MOST_CHARS)) for row in rows), chosen)
+def named_options(rows: Iterable[tuple[object, str]], chosen: object) -> SafeString:
+    """The same for ids with the names of rows."""
+    return options(((id_, harmless(name, MOST_CHARS)) for id_, name in rows), chosen)
 
 
 @lru_cache(maxsize=32)
@@ -47,10 +53,24 @@ class PlainSelect(forms.Select):
         return format_html('<select name="{}"{}>{}</select>', name, more, options(self.choices, chosen))
 
 
+class _Names(ModelChoiceIterator):  # type: ignore[type-arg] # of whatever model
+    """Ids and names, without the rest of the rows; read once, however often a form asks."""
+
+    def __iter__(self) -> Iterator[tuple[Any, str]]:
+        """Each with its name."""
+        if self.field.empty_label is not None:
+            yield "", str(self.field.empty_label)
+        yield from self._rows
+
+    @cached_property
+    def _rows(self) -> list[tuple[Any, str]]:
+        return [(id_, harmless(name, MOST_CHARS)) for id_, name in self.queryset.values_list("pk", "name")]
+
+
 class NamedChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg] # of whatever model
     """Shows names with what can not be seen spelled out: an option holds no markup that could set them apart."""
 
-    widget = PlainSelect
+    widget, iterator = PlainSelect, _Names
 
     def label_from_instance(self, obj: Any) -> str:
         """The name."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 from django.utils import timezone
+from django.utils.safestring import SafeString
 
 from scheduler_project.lib.web.charts import Series, line_chart, stacked_bars
 
 _NOTHING = "Nothing ended in this range."
+_UNCOUNTED = "Nobody counted in this range."
 
 
 class Past(Protocol):
@@ -23,9 +26,18 @@ class Past(Protocol):
     run: dict[str, list[float | None]]
 
 
+class Deep(Protocol):
+    """Counts for each bar; None where nobody counted."""
+
+    ready: list[int | None]
+    scheduled: list[int | None]
+    in_flight: list[int | None]
+    dead_letters: list[int | None]
+
+
 def charts_of(past: Past, zone: str) -> dict[str, Any]:
     """Throughput, waits and runs."""
-    labels = [f"{timezone.localtime(at):%H:%M}" for at in past.bars]
+    labels = _labels(past.bars)
     parts: list[Series] = [
         ("c-completed", "completed", past.completed),
         ("c-failed", "failed", past.failed),
@@ -36,6 +48,28 @@ def charts_of(past: Past, zone: str) -> dict[str, Any]:
         "waits": line_chart("Wait until claimed", labels, _lines(past.wait), "ms", _NOTHING),
         "runs": line_chart("Run time", labels, _lines(past.run), "ms", _NOTHING),
     }
+
+
+def depth_chart(bars: Sequence[datetime], deep: Deep, zone: str) -> SafeString:
+    """How much waited for a worker, and how much ran."""
+    lines: list[Series] = [("c-queued", "ready", deep.ready), ("c-running", "running", deep.in_flight)]
+    return line_chart(f"Queue depth ({zone})", _labels(bars), lines, nothing=_UNCOUNTED)
+
+
+def status_chart(bars: Sequence[datetime], deep: Deep, zone: str) -> SafeString:
+    """All that was open, by its status."""
+    parts: list[Series] = [
+        ("c-dead", "dead letter", deep.dead_letters),
+        ("c-running", "running", deep.in_flight),
+        ("c-queued", "queued", deep.ready),
+        ("c-scheduled", "scheduled", deep.scheduled),
+    ]
+    nothing = _UNCOUNTED if all(count is None for count in deep.ready) else "Nothing was open in this range."
+    return stacked_bars(f"Open jobs by status ({zone})", _labels(bars), parts, nothing=nothing)
+
+
+def _labels(bars: Sequence[datetime]) -> list[str]:
+    return [f"{timezone.localtime(at):%H:%M}" for at in bars]
 
 
 def _lines(values: dict[str, list[float | None]]) -> list[Series]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 #: Control characters, surrogates, and marks that change the direction of writing or are not seen.
@@ -23,7 +24,11 @@ def harmless(value: object, most_chars: int = 10_000) -> str:
 
 def shape_of(error: str) -> str:
     """The first line of an error with its numbers, ids and quoted parts masked: equal for equal causes."""
-    line = next((part for part in error.strip().splitlines() if part.strip()), "")[:300]
+    return _masked(next((part for part in error.strip().splitlines() if part.strip()), "")[:300])
+
+
+@lru_cache(maxsize=8_192)  # a page that is asked for again, or a region, groups the same errors again
+def _masked(line: str) -> str:
     line = re.sub(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b0x[0-9a-f]+\b|\b[0-9a-f]{16,}\b", "…", line, flags=re.IGNORECASE)
     line = re.sub(r"'[^']{1,200}'|\"[^\"]{1,200}\"", "'…'", line)
     return unicodedata.normalize("NFC", re.sub(r"\d+(?:\.\d+)?", "#", line))
