@@ -188,9 +188,9 @@ class ClaimManager(models.Manager["Job"]):
         return Call(sql.PROGRESS, params)
 
     # -- on their own ------------------------------------------------------------------------------------------
-    def let_through(self, *, cool_down_s: float) -> list[Row]:
+    def let_through(self, *, cool_down_s: float, look_at: int) -> list[Row]:
         """Choose jobs that may run although their circuit is not trusted."""
-        return run(sql.LET_THROUGH, {"cool_down_s": cool_down_s})
+        return run(sql.LET_THROUGH, {"cool_down_s": cool_down_s, "look_at": look_at})
 
     def submit(self, **params: object) -> list[Row]:
         """(new) -> queued or scheduled."""

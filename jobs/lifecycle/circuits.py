@@ -28,6 +28,8 @@ log = logs.get(__name__)
 #: Outcomes remembered, and how many there must be before a circuit may open.
 REMEMBERED, LEAST = 10, 5
 GROWTH, MOST = 4, 256
+#: Those who probe are chosen from so many of the oldest jobs that wait.
+LOOK_AT = 1_000
 
 
 def note_calls(endings: Sequence[Ending]) -> list[Call]:
@@ -66,7 +68,7 @@ def note_calls(endings: Sequence[Ending]) -> list[Call]:
 
 def let_through() -> int:
     """Name the jobs that may run although their circuit is not trusted; how many breakers changed. The leader's."""
-    rows = Job.claims.let_through(cool_down_s=settings.BREAKER_COOL_DOWN_SECS)
+    rows = Job.claims.let_through(cool_down_s=settings.BREAKER_COOL_DOWN_SECS, look_at=LOOK_AT)
     for state, project_id, name, queue_ids in rows:
         log.info("circuit_tried", state=state, project_id=project_id, circuit=name)
         for queue_id in queue_ids or ():

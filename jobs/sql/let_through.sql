@@ -1,5 +1,6 @@
 -- let_through.sql: choose the jobs that may run although their circuit is not trusted; the leader's
--- params   cool_down_s float8 (an open circuit is probed this long after it opened)
+-- params   cool_down_s float8 (an open circuit is probed this long after it opened), look_at int (of so many of the oldest
+--          jobs those with the fewest attempts are chosen: a long outage must not cost one of them all of its own)
 -- returns  state, project_id, name, queue_ids text[] (of the chosen jobs)    of the breakers that changed
 -- locks    the breakers; those that are being written are left for the next round
 -- index    circuit_breakers_not_trusted; jobs_of_circuit and the primary keys of jobs and queues
@@ -25,16 +26,19 @@ with due as materialized (
       from looked_at
      cross join lateral (
            select array_agg(id) as ids, array_agg(distinct queue_id::text) as queue_ids
-             from (select job.id, job.queue_id
-                     from jobs as job
-                     join queues as queue on queue.id = job.queue_id
-                    where cardinality(looked_at.alive) = 0
-                      and job.status = 'queued'
-                      and job.project_id = looked_at.project_id
-                      and job.circuit = looked_at.name
-                      and not queue.is_paused
-                      and queue.deleted_at is null
-                    order by job.id
+             from (select waiting.id, waiting.queue_id
+                     from (select job.id, job.queue_id, job.attempt_count
+                             from jobs as job
+                             join queues as queue on queue.id = job.queue_id
+                            where cardinality(looked_at.alive) = 0
+                              and job.status = 'queued'
+                              and job.project_id = looked_at.project_id
+                              and job.circuit = looked_at.name
+                              and not queue.is_paused
+                              and queue.deleted_at is null
+                            order by job.id
+                            limit %(look_at)s) as waiting
+                    order by waiting.attempt_count, waiting.id
                     limit coalesce(looked_at.allowance, 1)) as job) as new
 )
 update circuit_breakers as breaker   -- half open without a job to probe with: open, and due; closing without: closed

@@ -142,6 +142,20 @@ def test_after_the_cool_down_exactly_one_job_is_let_through(queue: Queue) -> Non
     assert (breaker().state, [str(id_) for id_ in breaker().let_through]) == ("half_open", [probe.job_id])
 
 
+def test_a_long_outage_costs_each_job_an_attempt_rather_than_one_all_of_its_own(queue: Queue) -> None:
+    opened(queue, more=3)
+    probed = []
+    for _ in range(6):
+        cool_down()
+        let_through()
+        [probe] = run(queue, BAD)
+        Job.objects.filter(pk=probe.job_id).update(status="queued")
+        probed.append(probe.job_id)
+
+    assert len(set(probed)) == 3
+    assert sorted(probed[:3]) == sorted(probed[3:])
+
+
 def test_a_probe_that_goes_wrong_opens_it_again_for_a_whole_cool_down(queue: Queue) -> None:
     opened(queue, more=5)
     cool_down()
