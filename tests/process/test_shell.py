@@ -122,7 +122,7 @@ def test_command_longer_than_the_grace_is_ended_and_runs_elsewhere_at_once(
             assert time.monotonic() - began >= 5
             assert not is_alive(pid)
             assert pids_in(tmp_path, 2)[0] == pid
-            assert status_of(job) == "running"
+            wait_until(lambda: status_of(job) == "running")
     attempt = JobExecution.objects.get(job=job, fencing_number=1)
     assert (attempt.status, reload(job).attempt_count) == ("interrupted", 0)
 
