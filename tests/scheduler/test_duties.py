@@ -55,6 +55,14 @@ def test_promotion_queues_what_is_due_and_comes_back_when_the_next_is(queue: Que
     assert 0.2 < wait_s <= 0.9
 
 
+def test_promotion_comes_back_at_once_for_what_became_due_while_it_looked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not due yet for the statement that promotes, due for the one that asks what is next."""
+    for due_s, expected in ((-0.0003, promote.SHORTEST_S), (-5.0, 2.0)):
+        monkeypatch.setattr(promote, "due_in_s", lambda due_s=due_s: due_s)
+
+        assert promote.duty(2.0).run() == expected
+
+
 @pytest.mark.parametrize("seconds", [None, 500])
 def test_promotion_comes_back_after_its_period_when_nothing_is_due_soon(queue: Queue, seconds: float | None) -> None:
     if seconds:

@@ -6,8 +6,8 @@ from jobs import metrics
 from jobs.lifecycle.promote import due_ids, due_in_s, promote_due
 from jobs.scheduler.duties.base import Careful, Duty
 
-#: A row set aside stays due; do not look for it in a tight circle.
-SHORTEST_S = 0.005
+#: A row set aside stays due; do not look for it in a tight circle. What is overdue by less has just become due.
+SHORTEST_S, JUST_S = 0.005, 0.1
 
 
 def duty(every_s: float) -> Duty:
@@ -20,7 +20,7 @@ def duty(every_s: float) -> Duty:
         if has_more:
             return 0.0
         due_s = due_in_s()
-        if due_s is None or (due_s <= 0 and count == 0):
+        if due_s is None or (due_s <= -JUST_S and count == 0):
             return every_s
         return min(every_s, max(SHORTEST_S, due_s))
 
