@@ -1,13 +1,13 @@
 """How gunicorn serves the web processes; the address comes from APP_API_HOST and APP_API_PORT."""
 
 import asyncio
-import gc
 import os
 import shutil
 import tempfile
 from typing import Any
 
 from scheduler_project import env
+from scheduler_project.lib.garbage import spare_what_stays
 
 _host = env.text("API_HOST", "0.0.0.0")  # noqa: S104 - the specification's default
 _port = env.integer("API_PORT", 3000, at_least=1, at_most=65_535)
@@ -31,9 +31,7 @@ _LOOK_EVERY_S = 0.1
 
 def post_worker_init(worker: Any) -> None:
     """Close sockets and streams at once on SIGTERM: the worker itself would tell nobody until the grace is over."""
-    # What was imported is no garbage: else each full collection walks all of it, while somebody waits for a page.
-    gc.collect()
-    gc.freeze()
+    spare_what_stays()
 
     async def say_goodbye() -> None:
         from jobs.live.door import the_hub
