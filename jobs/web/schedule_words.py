@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
 from html import escape
 from itertools import islice, pairwise
@@ -172,8 +172,13 @@ def draw_ticks(ticks: Sequence[Tick]) -> SafeString:
 
 def _bar(x: int, tick: Tick) -> str:
     """Its drawing, of shapes and texts of ours: a page has a thousand, too many for format_html."""
-    told = f"{timezone.localtime(tick.due_at):%a %d %b, %H:%M:%S}: {escape(tick.word)}"
+    told = f"{_on_the_clock(tick.due_at, timezone.get_current_timezone())}: {escape(tick.word)}"
     return f'<g class="t-{tick.css}"><title>{told}</title><path d="{_SHAPES[tick.css].format(x=x)}"/></g>'
+
+
+@lru_cache(maxsize=8_192)  # schedules share their minutes, and the page is asked for again every few seconds
+def _on_the_clock(moment: datetime, zone: tzinfo) -> str:
+    return f"{moment.astimezone(zone):%a %d %b, %H:%M:%S}"
 
 
 #: Full: it ran. Broken: it failed. Half: open. Short: there was no job, or it was cancelled.

@@ -38,30 +38,35 @@ STATES = {
 @register.simple_tag
 def icon(name: str, label: str = "") -> SafeString:
     """A drawing of our own sprite; decoration unless it has a label."""
-    sprite = static("img/icons.svg")
     if label:
         return format_html(
-            '<svg class="icon i-{}" role="img" aria-label="{}"><use href="{}#{}"/></svg>', name, label, sprite, name
+            '<svg class="icon i-{}" role="img" aria-label="{}"><use href="{}#{}"/></svg>', name, label, _sprite(), name
         )
-    return _drawing(name, sprite)
+    return _drawing(name)
+
+
+@lru_cache(maxsize=1)
+def _sprite() -> str:
+    """Its address; a page has two hundred icons, and it stays the same as long as the process."""
+    return static("img/icons.svg")
 
 
 @lru_cache(maxsize=512)
-def _drawing(name: str, sprite: str) -> SafeString:
-    return format_html('<svg class="icon i-{}" aria-hidden="true"><use href="{}#{}"/></svg>', name, sprite, name)
+def _drawing(name: str) -> SafeString:
+    return format_html('<svg class="icon i-{}" aria-hidden="true"><use href="{}#{}"/></svg>', name, _sprite(), name)
 
 
 @register.simple_tag
 def state(name: str, word: str = "") -> SafeString:
     """A state as glyph, word and colour."""
     known = name if name in STATES else "scheduled"
-    return _state(known, word or STATES.get(name, name), static("img/icons.svg"))
+    return _state(known, word or STATES.get(name, name))
 
 
 @lru_cache(maxsize=512)
-def _state(known: str, text: str, sprite: str) -> SafeString:
-    """The same few on every row; the sprite is in the key because its name has a digest."""
-    return format_html('<span class="state s-{}">{}<span>{}</span></span>', known, _drawing(f"s-{known}", sprite), text)
+def _state(known: str, text: str) -> SafeString:
+    """The same few on every row."""
+    return format_html('<span class="state s-{}">{}<span>{}</span></span>', known, _drawing(f"s-{known}"), text)
 
 
 @register.simple_tag
