@@ -66,17 +66,19 @@ select gen_random_uuid(), project_id, id, queue_id, job_type, payload, 'attempts
        completed_at, false
   from jobs where status = 'dead_letter'
 """
-#: What a day of work leaves of the project and of the queue whose page is opened: a minute with something in each.
+#: What a day of work leaves of the project and of the queue whose page is opened: in each minute and hour something.
 MAKE_DAY = """
 insert into job_stats (project_id, queue_id, job_type, grain, at, created, started, completed, failed, retried, dead,
                        cancelled, expired, wait_ms, run_ms, wait_histogram, run_histogram)
-select project.id, place.queue_id, place.job_type, 'minute', date_trunc('minute', now()) - make_interval(mins => n),
+select project.id, place.queue_id, place.job_type, unit.grain,
+       date_trunc(unit.grain, now(), 'UTC') - n * make_interval(secs => unit.seconds),
        9, 9, 7, 2, 1, 1, 1, 1, 900, 900, spread.histogram, spread.histogram
   from projects as project
  cross join (select '00000000-0000-0000-0000-000000000000'::uuid, '' union all
              select id, 'type-' || kind from (select id from queues order by name limit 1) as first,
                     generate_series(1, 5) as kind) as place(queue_id, job_type)
- cross join generate_series(0, 1439) as n
+ cross join (values ('minute', 60), ('hour', 3600)) as unit(grain, seconds)
+ cross join generate_series(0, 86400 / unit.seconds - 1) as n
  cross join (select array_agg(case when bucket in (4, 7, 9, 12, 20, 21) then 3 else 0 end) as histogram
                from generate_series(0, 47) as bucket) as spread
     on conflict do nothing

@@ -31,6 +31,8 @@ AGE_LIMIT_S = 300.0
 LATE_S = 60.0
 #: Name of a range -> its length in seconds and the number of bars, each of whole minutes.
 RANGES = {"15m": (900, 15), "1h": (3_600, 60), "6h": (21_600, 72), "24h": (86_400, 96)}
+#: From this length on waits and run times are told by the hour: so many minutes' histograms are slow to add up.
+BY_THE_HOUR_S = 86_400
 _BAD = ("failed", "lost")
 _OF_SCHEDULES = ("name", "cron_expression", "timezone", "next_run_at", "is_paused", "last_error", "last_error_at")
 #: Thousands of times are read and few are shown: a number costs a tenth of a time.
@@ -61,7 +63,10 @@ class Failing:
 
 @dataclass(slots=True)
 class History:
-    """What was done in a range, in equal bars, the oldest first; times in seconds. ``by_type`` is known of a queue."""
+    """What was done in a range, in equal bars, the oldest first; times in seconds. ``by_type`` is known of a queue.
+
+    ``is_hourly``: waits and run times are those of the hour in which a bar begins.
+    """
 
     bars: list[datetime]
     created: list[int]
@@ -73,6 +78,7 @@ class History:
     wait: dict[str, list[float | None]]
     run: dict[str, list[float | None]]
     by_type: dict[str, Counter[str]]
+    is_hourly: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +219,16 @@ def alive_workers(project_id: UUID) -> list[Worker]:
 
 
 def history(project_id: UUID, now: datetime, range_name: str, queue_id: UUID | None = None) -> History:
-    """What was done in the range, from the sums of its minutes; one statement."""
+    """What was done in the range, from the sums of its minutes, times of a day by the hour; one statement."""
     length_s, count = RANGES[range_name]
     step = timedelta(seconds=length_s // count)
     end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     since = end - timedelta(seconds=length_s)
     place = {"project_id": project_id, "queue_id": WHOLE_PROJECT if queue_id is None else queue_id}
-    rows = Job.objects.history(**place, since=since, until=end, step_s=length_s // count)
+    times = {"times_grain": "minute", "times_since": since, "times_step_s": length_s // count}
+    if length_s >= BY_THE_HOUR_S:
+        times = {"times_grain": "hour", "times_since": since.astimezone(UTC).replace(minute=0), "times_step_s": 3_600}
+    rows = Job.objects.history(**place, **times, since=since, until=end, step_s=length_s // count)
     counts: list[list[int]] = [[0] * count for _ in range(6)]
     waits, runs = ([added([])] * count for _ in range(2))
     by_type: dict[str, Counter[str]] = {}
@@ -233,7 +242,8 @@ def history(project_id: UUID, now: datetime, range_name: str, queue_id: UUID | N
     bars = [since + step * i for i in range(count)]
     of_time = _percentiles(waits), _percentiles(runs)
     created, started, completed, failed, cancelled, dead = counts
-    return History(bars, created, started, completed, failed, cancelled, dead, *of_time, by_type)
+    is_hourly = length_s >= BY_THE_HOUR_S
+    return History(bars, created, started, completed, failed, cancelled, dead, *of_time, by_type, is_hourly)
 
 
 def failing(project_id: UUID, since: datetime) -> tuple[list[Failing], bool]:

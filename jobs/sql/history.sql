@@ -1,13 +1,15 @@
 -- history.sql: what a queue, or a whole project, did in each bar of a range, from the sums of its minutes
--- params   project_id uuid, queue_id uuid (the queue 0 stands for all together), since, until timestamptz, step_s int
+-- params   project_id uuid, queue_id uuid (the queue 0 stands for all together), since, until timestamptz, step_s int;
+--          of the histograms: times_grain (the sums they are taken from), times_since, times_step_s
 -- returns  bar (when it began), created, started, completed, failed (those that expired too), cancelled, dead, the
---          histograms of waits and of runs (48 buckets); last, in the first row: a JSON text of how many of each job
---          type completed and failed. The oldest bar first; one in which nothing was done is missing
+--          histograms of waits and of runs (48 buckets; of the step of times in which the bar begins); last, in the
+--          first row: a JSON text of how many of each job type completed and failed. The oldest bar first; one in which
+--          nothing was done is missing
 -- locks    none
 -- index    the primary key of job_stats. Written out, the buckets of a day cost half of what unnest takes
-with picked as not materialized (   -- read twice: kept, the histograms of a day would go to the disk
+with picked as materialized (   -- without the histograms: they would go to the disk
     select date_bin(make_interval(secs => %(step_s)s), at, %(since)s) as bar, job_type, created, started, completed,
-           failed + expired as failed, cancelled, dead, wait_histogram as w, run_histogram as r
+           failed + expired as failed, cancelled, dead
       from job_stats
      where project_id = %(project_id)s
        and grain = 'minute'
@@ -21,7 +23,11 @@ with picked as not materialized (   -- read twice: kept, the histograms of a day
              group by job_type) as summed
 ), counts as (
     select bar, sum(created)::bigint as created, sum(started)::bigint as started, sum(completed)::bigint as completed,
-           sum(failed)::bigint as failed, sum(cancelled)::bigint as cancelled, sum(dead)::bigint as dead,
+           sum(failed)::bigint as failed, sum(cancelled)::bigint as cancelled, sum(dead)::bigint as dead
+      from picked
+     group by bar
+), times as (
+    select step,
            array[sum(w[1]), sum(w[2]), sum(w[3]), sum(w[4]), sum(w[5]), sum(w[6]), sum(w[7]), sum(w[8]),
                  sum(w[9]), sum(w[10]), sum(w[11]), sum(w[12]), sum(w[13]), sum(w[14]), sum(w[15]),
                  sum(w[16]), sum(w[17]), sum(w[18]), sum(w[19]), sum(w[20]), sum(w[21]), sum(w[22]),
@@ -36,10 +42,19 @@ with picked as not materialized (   -- read twice: kept, the histograms of a day
                  sum(r[30]), sum(r[31]), sum(r[32]), sum(r[33]), sum(r[34]), sum(r[35]), sum(r[36]),
                  sum(r[37]), sum(r[38]), sum(r[39]), sum(r[40]), sum(r[41]), sum(r[42]), sum(r[43]),
                  sum(r[44]), sum(r[45]), sum(r[46]), sum(r[47]), sum(r[48])]::bigint[] as runs
-      from picked
-     group by bar
+      from (select date_bin(make_interval(secs => %(times_step_s)s), at, %(times_since)s) as step,
+                   wait_histogram as w, run_histogram as r
+              from job_stats
+             where project_id = %(project_id)s
+               and grain = %(times_grain)s
+               and at >= %(times_since)s
+               and at < %(until)s
+               and queue_id = %(queue_id)s) as spread
+     group by step
 )
-select bar, created, started, completed, failed, cancelled, dead, waits, runs,
+select bar, created, started, completed, failed, cancelled, dead, coalesce(waits, '{}'), coalesce(runs, '{}'),
        case when bar = (select min(bar) from counts) then (select counts from by_type) end
   from counts
+  left join times
+    on times.step = date_bin(make_interval(secs => %(times_step_s)s), bar, %(times_since)s)
  order by bar;

@@ -21,12 +21,12 @@ def buckets(**filled: int) -> list[int]:
     return [filled.get(f"b{i}", 0) for i in range(BUCKETS)]
 
 
-def keep(queue, at: datetime, job_type: str = "mail", waits=(), runs=(), **counts: int) -> None:
+def keep(queue, at: datetime, job_type: str = "mail", waits=(), runs=(), grain="minute", **counts: int) -> None:
     JobStat.objects.create(
         project_id=queue.project_id,
         queue_id=WHOLE_PROJECT if job_type == "" else queue.pk,
         job_type=job_type,
-        grain="minute",
+        grain=grain,
         at=at,
         wait_ms=0,
         run_ms=0,
@@ -77,6 +77,25 @@ def test_percentiles_are_those_of_all_minutes_of_a_bar_together(queue, now, minu
         assert found.wait[name][-1] == (percentile_ms(together, share) or 0.0) / 1000
         assert found.wait[name][:-1] == [None] * 14
     assert [value is not None for value in found.run["p50"][-4:]] == [True, False, False, True]
+
+
+def test_percentiles_of_a_day_are_those_of_the_hour_in_which_a_bar_begins(queue, now, minute):
+    keep(queue, minute(0), created=1, waits=buckets(b47=1))
+    hour = minute(90).replace(minute=0)
+    keep(queue, hour, grain="hour", waits=buckets(b4=5))
+    keep(queue, hour, "sms", grain="hour", runs=buckets(b9=1))
+    for ago in range(24 * 60):
+        keep(queue, minute(ago), "some", created=1)
+
+    found = history(queue.project_id, now, "24h", queue.pk)
+
+    inside = [hour <= bar < hour + timedelta(hours=1) for bar in found.bars]
+    assert sum(inside) == 4
+    assert [value is not None for value in found.wait["p50"]] == inside
+    assert [value is not None for value in found.run["p50"]] == inside
+    assert found.wait["p50"][inside.index(True)] == (percentile_ms(buckets(b4=5), 0.5) or 0.0) / 1000
+    assert found.is_hourly
+    assert not history(queue.project_id, now, "6h", queue.pk).is_hourly
 
 
 def test_of_a_whole_project_its_own_sums_are_read(queue, project, now, minute):

@@ -16,7 +16,7 @@ _UNCOUNTED = "Nobody counted in this range."
 
 
 class Past(Protocol):
-    """Counts and percentiles (seconds) for each bar."""
+    """Counts and percentiles (seconds) for each bar; ``is_hourly``: the percentiles are those of its hour."""
 
     bars: list[datetime]
     completed: list[int]
@@ -24,6 +24,7 @@ class Past(Protocol):
     cancelled: list[int]
     wait: dict[str, list[float | None]]
     run: dict[str, list[float | None]]
+    is_hourly: bool
 
 
 class Deep(Protocol):
@@ -43,10 +44,11 @@ def charts_of(past: Past, zone: str) -> dict[str, Any]:
         ("c-failed", "failed", past.failed),
         ("c-cancelled", "other", past.cancelled),
     ]
+    by = ", by the hour" if past.is_hourly else ""
     return {
         "throughput": stacked_bars(f"Attempts ended ({zone})", labels, parts, nothing=_NOTHING),
-        "waits": line_chart("Wait until claimed", labels, _lines(past.wait), "ms", _NOTHING),
-        "runs": line_chart("Run time", labels, _lines(past.run), "ms", _NOTHING),
+        "waits": line_chart(f"Wait until claimed{by}", labels, _lines(past.wait), "ms", _NOTHING),
+        "runs": line_chart(f"Run time{by}", labels, _lines(past.run), "ms", _NOTHING),
     }
 
 
