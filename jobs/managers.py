@@ -224,9 +224,9 @@ class ClaimManager(models.Manager["Job"]):
         """scheduled -> queued."""
         return run(sql.PROMOTE, {"limit": limit, "skip": list(skip), "only": only})
 
-    def due_next(self) -> list[Row]:
-        """Seconds to the next due job."""
-        return run(sql.DUE_NEXT, {})
+    def due_next(self, just_s: float) -> list[Row]:
+        """Seconds to the next due job, of those that were not due longer than ``just_s`` ago."""
+        return run(sql.DUE_NEXT, {"just_s": just_s})
 
     def expired(self, *, limit: int, skip: Sequence[str], only: Sequence[str] | None = None) -> list[Row]:
         """Attempts whose lease ran out, locked."""

@@ -29,7 +29,14 @@ def due_ids(limit: int) -> list[str]:
     return [str(id_) for id_ in due]
 
 
+#: What is overdue by less has just become due; what is overdue by more can not be promoted now.
+JUST_S = 0.1
+
+
 def due_in_s() -> float | None:
-    """Seconds until the next scheduled job is due, negative if one is late, None if there is none."""
-    seconds: float | None = Job.claims.due_next()[0][0]
+    """Seconds until the next scheduled job is due, negative if one has just become so, None if there is none.
+
+    Jobs that were due before, and stay because they are set aside or locked, are not looked at.
+    """
+    seconds: float | None = Job.claims.due_next(JUST_S)[0][0]
     return seconds

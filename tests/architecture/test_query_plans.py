@@ -119,7 +119,7 @@ def statements(queues: list[Queue], leases: list[Lease]) -> dict[str, Call]:
         "claim": claim,
         "ready_queues": Call(sql.READY_QUEUES, {"queue_ids": None, "sure": "{}", **types}),
         "promote": Call(sql.PROMOTE, batch),
-        "due_next": Call(sql.DUE_NEXT, {}),
+        "due_next": Call(sql.DUE_NEXT, {"just_s": 0.1}),
         "expired": Call(sql.EXPIRED, batch),
         "claimed_unknown": Call(sql.CLAIMED_UNKNOWN, {"worker_id": worker_id, "known": known, "settled_s": 0.0}),
         "extend_leases": Call(sql.EXTEND_LEASES, {**held, "leases_s": plain_array([60] * 100)}),

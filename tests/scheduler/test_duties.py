@@ -57,10 +57,24 @@ def test_promotion_queues_what_is_due_and_comes_back_when_the_next_is(queue: Que
 
 def test_promotion_comes_back_at_once_for_what_became_due_while_it_looked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not due yet for the statement that promotes, due for the one that asks what is next."""
-    for due_s, expected in ((-0.0003, promote.SHORTEST_S), (-5.0, 2.0)):
-        monkeypatch.setattr(promote, "due_in_s", lambda due_s=due_s: due_s)
+    monkeypatch.setattr(promote, "due_in_s", lambda: -0.0003)
 
-        assert promote.duty(2.0).run() == expected
+    assert promote.duty(2.0).run() == promote.SHORTEST_S
+
+
+def test_a_job_that_can_not_be_promoted_does_not_make_the_next_late(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Set aside, or locked by somebody: it stays the first of all that are due."""
+    stuck, next_ = (make_job(queue, delay_s=3_600) for _ in range(2))
+    due_in(stuck, -30)
+    due_in(next_, 0.9)
+    monkeypatch.setattr(promote, "promote_due", lambda **_: 0)
+
+    wait_s = promote.duty(2.0).run()
+
+    assert wait_s is not None
+    assert 0.2 < wait_s <= 0.9
 
 
 @pytest.mark.parametrize("seconds", [None, 500])

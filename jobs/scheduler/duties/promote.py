@@ -6,8 +6,8 @@ from jobs import metrics
 from jobs.lifecycle.promote import due_ids, due_in_s, promote_due
 from jobs.scheduler.duties.base import Careful, Duty
 
-#: A row set aside stays due; do not look for it in a tight circle. What is overdue by less has just become due.
-SHORTEST_S, JUST_S = 0.005, 0.1
+#: Between two looks: for a moment what was just set aside counts as what has just become due.
+SHORTEST_S = 0.005
 
 
 def duty(every_s: float) -> Duty:
@@ -20,8 +20,6 @@ def duty(every_s: float) -> Duty:
         if has_more:
             return 0.0
         due_s = due_in_s()
-        if due_s is None or (due_s <= -JUST_S and count == 0):
-            return every_s
-        return min(every_s, max(SHORTEST_S, due_s))
+        return every_s if due_s is None else min(every_s, max(SHORTEST_S, due_s))
 
     return Duty("promote", every_s, run)
