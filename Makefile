@@ -2,6 +2,7 @@
 # PY=python3.12 chooses the Python, ARGS="..." goes to the command that runs.
 
 V := .venv
+P := .venv-peers
 # As modules: the scripts in bin/ hold absolute paths, which break when the checkout moves.
 RUN := $(V)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check --no-input
@@ -17,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export FULL
 # Two installations into one .venv would spoil it.
 .NOTPARALLEL:
-.PHONY: help demo test test-pooler test-distributed fuzz schema stop check format lint lock clean rebuild
+.PHONY: help demo test test-pooler test-distributed fuzz peers schema stop check format lint lock clean rebuild
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +42,8 @@ test-distributed: $(V)/.dev ## run the tests with the tenant tables hash-partiti
 fuzz: $(V)/.dev ## send made-up requests to a real server for a while; SECONDS=600
 	@FUZZ_SECONDS=$(or $(SECONDS),600) $(RUN) -m pytest -q tests/fuzz
 
+peers: $(P)/.done ## install what `manage.py bench peers` compares with, into a .venv of its own
+
 schema: $(V)/.dev ## write the API's schema to docs/openapi.json
 	@$(RUN) manage.py openapi > docs/.openapi.new && mv docs/.openapi.new docs/openapi.json
 
@@ -61,14 +64,14 @@ lint: $(V)/.dev ## look for faults in the code
 lock: ## pin requirements*.in anew; ARGS=--upgrade takes newer versions
 	@python=$$(.ci/find-python $(PY)) && rm -rf .tools && $$python -m venv .tools
 	@.tools/bin/python -m pip --disable-pip-version-check install -q uv
-	@for name in requirements requirements-dev; do \
+	@for name in requirements requirements-dev requirements-peers; do \
 	    .tools/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	        --no-emit-index-url --no-header --no-annotate $(ARGS) $$name.in -o $$name.txt || exit 1; \
 	done
 	@rm -rf .tools
 
 clean: stop ## remove what was installed and built; the demo's data stays
-	@rm -rf $(V) .tools build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .demo.lock
+	@rm -rf $(V) $(P) .tools build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .demo.lock
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # -- the environment ------------------------------------------------------------------------------------------
@@ -82,6 +85,12 @@ $(V)/.run: requirements.txt $(if $(IS_FIT),,rebuild)
 $(V)/.dev: requirements.txt requirements-dev.txt $(if $(IS_FIT),,rebuild)
 	$(call install,-r requirements.txt -r requirements-dev.txt)
 	@touch $(V)/.run $@
+
+$(P)/.done: requirements-peers.txt $(V)/.run
+	@echo 'Installing -r requirements-peers.txt into $(P) …'
+	@rm -rf $(P) && $(RUN) -m venv $(P)
+	@$(P)/bin/python -m pip --disable-pip-version-check --no-input install -q --require-hashes -r requirements-peers.txt
+	@touch $@
 
 define install
 	@echo 'Installing $(filter-out -r,$(1)) into $(V) …'

@@ -33,13 +33,13 @@ def latency(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
         at_once, due = make_queue(session, "at once"), make_queue(session, "due")
     with workers(scratch, 1):
         say(f"{jobs} single submissions to an idle worker")
-        picked_up = _late(scratch, at_once, jobs, {"status": "queued", "ahead_s": 0.0})
+        picked_up = late(scratch, at_once, jobs)
         say(f"{jobs} single due times")
         scheduler = scratch.start("runscheduler")
         try:
             while scratch.value("select count(*) from leader_terms") == 0:
                 time.sleep(0.02)
-            in_time = _late(scratch, due, jobs, {"status": "scheduled", "ahead_s": AHEAD_S})
+            in_time = late(scratch, due, jobs, is_due_later=True)
         finally:
             scheduler.terminate()
             scheduler.wait(30)
@@ -51,14 +51,15 @@ def latency(scratch: Scratch, *, jobs: int, say: Say) -> list[Figure]:
     ]
 
 
-def _late(scratch: Scratch, queue_id: Any, jobs: int, kind: dict[str, Any]) -> list[float]:
+def late(scratch: Scratch, queue_id: Any, jobs: int, *, is_due_later: bool = False) -> list[float]:
     """Milliseconds to each handler's start: from the commit of its job or, where it has a later one, its due time."""
+    kind = {"status": "scheduled", "ahead_s": AHEAD_S} if is_due_later else {"status": "queued", "ahead_s": 0.0}
     committed = {}
     with scratch.connect() as session:
         for _ in range(jobs):
             [(job_id,)] = session.execute(ONE, {"queue": queue_id, **kind}).fetchall()
             [(committed[job_id],)] = session.execute(NOW).fetchall()
-            session.execute(HINT, ["due" if kind["ahead_s"] else f"work {queue_id}"])
+            session.execute(HINT, ["due" if is_due_later else f"work {queue_id}"])
             time.sleep(APART_S)
         while scratch.value("select count(*) from jobs where status <> 'completed'"):
             time.sleep(0.02)

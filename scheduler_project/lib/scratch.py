@@ -88,6 +88,13 @@ def copy_of(scratch: Scratch) -> Iterator[Scratch]:
 
 
 @contextlib.contextmanager
+def empty_beside(scratch: Scratch, purpose: str) -> Iterator[Scratch]:
+    """A database without tables, for somebody else's; dropped at the end."""
+    with _admin() as admin, _database(admin, f"{scratch.name}_{purpose}") as made:
+        yield made
+
+
+@contextlib.contextmanager
 def _database(admin: psycopg.Connection[Any], name: str, template: str = "") -> Iterator[Scratch]:
     drop = sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name))
     admin.execute(drop)

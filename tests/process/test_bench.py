@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from django.db import connection
 
+from jobs.bench.peers.compare import is_there
 from tests.processes import Process
 from tests.sizes import long
 from tests.waiting import wait_until
@@ -21,8 +22,16 @@ def scratch_databases() -> set[str]:
     return {row[0] for row in rows}
 
 
+without_peers = pytest.mark.skipif(not is_there(), reason="what it compares with is not installed: make peers")
+
+
 @pytest.mark.parametrize(
-    "measure", ["enqueue", *[pytest.param(m, marks=long) for m in ("drain", "batch", "api", "live")]]
+    "measure",
+    [
+        "enqueue",
+        *[pytest.param(m, marks=long) for m in ("drain", "batch", "api", "live")],
+        pytest.param("peers", marks=[long, without_peers]),
+    ],
 )
 @pytest.mark.timeout(240)
 def test_benchmark_answers_with_figures_and_drops_its_database(transactional_db: None, measure: str) -> None:
@@ -46,3 +55,10 @@ def test_small_and_unknown_sizes_are_refused_with_what_is_allowed(transactional_
     with Process("bench", "drain", "--jobs", "1") as bench:
         assert bench.wait(60) == 1
         assert "--jobs must be 100 or more" in bench.output()
+
+
+@pytest.mark.skipif(is_there(), reason="what it compares with is installed here")
+def test_what_is_not_installed_is_said_with_the_command_that_does_it(transactional_db: None) -> None:
+    with Process("bench", "peers") as bench:
+        assert bench.wait(100) == 1
+        assert "make peers" in bench.output()

@@ -25,6 +25,7 @@ from jobs.bench.live import live
 from jobs.bench.many_queues import many_queues
 from jobs.bench.memory import memory
 from jobs.bench.pages import pages
+from jobs.bench.peers.compare import is_there, peers
 from jobs.bench.stage import prepare
 from scheduler_project.lib.figures import Figure, lines_of
 from scheduler_project.lib.scratch import scratch_database
@@ -46,6 +47,7 @@ MEASURES = {
     "pages": (pages, 1_000_000),
     "dashboards": (dashboards, 600_000),
     "live": (live, 5_000),
+    "peers": (peers, 20_000),
 }
 
 
@@ -63,6 +65,9 @@ class Command(BaseCommand):
         if settings.EMBEDDED is not None:
             settings.EMBEDDED.ensure().create_database(settings.DATABASES["default"]["NAME"])
         names = list(MEASURES) if options["measure"] == "all" else [options["measure"]]
+        if options["measure"] == "all" and not is_there():
+            names.remove("peers")
+            self.stderr.write("peers: left out, they are not installed (make peers)")
         found: dict[str, list[Figure]] = {}
         for name in names:
             measure, jobs = MEASURES[name]
