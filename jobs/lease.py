@@ -40,6 +40,8 @@ class Lease(NamedTuple):
     timeout_s: float | None = None
     #: Attempts of this job whose process died.
     lost_count: int = 0
+    #: So many of the seats that were wanted for its queue did the queue's limit leave.
+    room: int = 2**31 - 1
 
     @property
     def attempt(self) -> int:

@@ -3,8 +3,8 @@
 --          from_ids uuid[] (where to start in each queue: the position behind the last claim, past dead entries),
 --          types text[], patterns text[], worker_id uuid, starts int (so many are handed over as running)
 -- returns  the leases: id, token, queue, type, payload, attempt_count, fencing_number, lease_s, claimed_at, trace_id,
---          is_running, priority, run_at, place, circuit, project, timeout_s, lost_count    0..sum(seats) rows; place
---          counts within the answer
+--          is_running, priority, run_at, place, circuit, project, timeout_s, lost_count, room (so many seats its queue's
+--          limit left of those wanted)    0..sum(seats) rows; place counts within the answer
 -- locks    the picked rows until commit; rows locked by others are skipped
 -- index    jobs_ready (queue_id, (-priority), run_at, id) where status = 'queued'; jobs_in_flight for the count;
 --          circuit_breakers_not_trusted. Gated queues (a rate, concurrency keys) are claim_gated.sql's.
@@ -34,7 +34,7 @@ with wanted as materialized (
        and not queue.is_gated
        and queue.deleted_at is null
 ), picked as materialized (   -- fence: re-planned into a join it could touch more rows than there are seats
-    select ready.id, ready.project_id, wanted.lease_s, row_number() over () as place
+    select ready.id, ready.project_id, wanted.lease_s, wanted.seats as room, row_number() over () as place
       from wanted
      cross join lateral (
            select job.id, job.project_id
@@ -71,4 +71,4 @@ update jobs as job
 returning job.id::text, job.lease_token::text, job.queue_id::text, job.job_type, job.payload::text,
           job.attempt_count, job.fencing_number, picked.lease_s, job.locked_at::text, job.trace_id,
           job.status = 'running', job.priority, job.run_at::text, picked.place, job.circuit, job.project_id::text,
-          job.timeout_s, job.lost_count;
+          job.timeout_s, job.lost_count, picked.room;

@@ -69,4 +69,4 @@ update jobs as job
 returning job.id::text, job.lease_token::text, job.queue_id::text, job.job_type, job.payload::text,
           job.attempt_count, job.fencing_number, %(lease_s)s::int, job.locked_at::text, job.trace_id,
           job.status = 'running', job.priority, job.run_at::text, picked.place, job.circuit, job.project_id::text,
-          job.timeout_s, job.lost_count;
+          job.timeout_s, job.lost_count, %(seats)s::int;

@@ -41,7 +41,7 @@ class QueueState:
     position: Position = HEAD
     head_at: float = 0.0
     served: int = 0
-    #: Did the last claim bring all that was asked for?
+    #: Did the last claim bring all that was asked for, or all that the queue's limit allowed?
     is_full: bool = False
     #: What a job of it is expected to cost; None as long as none has ended here.
     cost_s: float | None = None
@@ -84,7 +84,8 @@ class Roster:
         if state is None:
             return False
         if queue_id not in self._ready:
-            state.position = HEAD
+            if not state.is_full:
+                state.position = HEAD
             self._ready[queue_id] = state
             self._come_back(state.project_id)
         return True
@@ -121,7 +122,7 @@ class Roster:
         return wants
 
     def learn(self, wants: Sequence[Want], leases: Sequence[Lease]) -> None:
-        """Remember what a claim brought: positions to go on from, queues that ran dry."""
+        """Remember what a claim brought: positions to go on from, queues that ran dry or reached their limit."""
         last: dict[str, Lease] = {}
         count: defaultdict[str, int] = defaultdict(int)
         for lease in leases:
@@ -134,14 +135,14 @@ class Roster:
             from_head = want.position is HEAD
             if from_head:
                 state.head_at = now
-            state.is_full = count[want.queue_id] >= want.seats
-            if not state.is_full:
-                state.position = HEAD
-                if from_head:
-                    self._ready.pop(want.queue_id, None)
-            else:
-                lease = last[want.queue_id]
-                state.position = Position(-lease.priority, lease.run_at, lease.job_id)
+            newest = last.get(want.queue_id)
+            room = min(want.seats, newest.room) if newest else want.seats
+            state.is_full, state.position = count[want.queue_id] >= room, HEAD
+            if newest and state.is_full:
+                state.position = Position(-newest.priority, newest.run_at, newest.job_id)
+            is_dry, is_at_limit = from_head and not state.is_full, room < want.seats
+            if is_dry or is_at_limit:  # until one of its jobs ends here, or the next hint or poll
+                self._ready.pop(want.queue_id, None)
 
     def learn_gated(self, want: Want, count: int) -> None:
         """Remember that a claim from a gated queue brought so many: with none, it waits for a key, a place or time."""

@@ -34,6 +34,11 @@ def lease_of(queue_id: str, number: int = 1, *, priority: int = 0) -> Lease:
     return Lease(job_id, f"t{number}", queue_id, "noop", "{}", 0, 1, 60, run_at, "", True, priority, run_at, number)
 
 
+def at_limit(queue_id: str, *numbers: int) -> list[Lease]:
+    """What a claim brings that took all the room there was."""
+    return [lease_of(queue_id, n)._replace(room=len(numbers)) for n in numbers]
+
+
 def serve(roster: Roster, seats: int, *, ms: float = 0) -> Counter[str]:
     """One claim from queues that never run dry, whose jobs take ``ms``; seats by queue."""
     wants = roster.plan(seats)
@@ -300,3 +305,25 @@ def test_a_gated_queue_is_asked_again_as_long_as_it_gives_something() -> None:
 
     roster.learn_gated(want, 0)
     assert "gated" not in {want.queue_id for want in roster.plan(10)}
+
+
+def test_a_queue_at_its_limit_is_asked_again_when_it_may_have_room_from_where_it_was_left(clock: StandingClock) -> None:
+    roster = roster_of(("a", "p", 0))
+    roster.learn(roster.plan(10), at_limit("a", 1, 2, 3))
+
+    assert not roster, "nothing is to be had before one of its jobs ends"
+    assert roster.touch("a")
+    [want] = roster.plan(10)
+    assert want.position.job_id == "job-3", "what lies before is dead entries"
+
+    clock.now += HEAD_EVERY_S
+    assert roster.plan(10)[0].position == HEAD
+
+
+def test_a_limited_queue_that_gave_less_than_it_might_has_run_dry(clock: StandingClock) -> None:
+    roster = roster_of(("a", "p", 0))
+    roster.learn(roster.plan(10), at_limit("a", 1, 2, 3)[:2])
+
+    assert not roster
+    assert roster.touch("a")
+    assert roster.plan(10)[0].position == HEAD
