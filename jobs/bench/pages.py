@@ -10,16 +10,13 @@ from collections.abc import Iterator
 
 from jobs.bench.stage import Say
 from scheduler_project.lib.figures import Figure
+from scheduler_project.lib.ids import NEW_ID
 from scheduler_project.lib.scratch import Scratch
 
 PROGRAM = [sys.executable, "-m", "jobs.bench.pages_here"]
 QUEUES, SCHEDULES = 1_000, 500
 #: One job in so many has an attempt in the history; all of them would make the filling as long as the measure.
 HAS_HISTORY = 5
-_ID = (
-    "(lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '7'"
-    " || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid"
-)
 MAKE_QUEUES = """
 insert into queues (id, project_id, name, priority, is_paused, paused_reason, visibility_timeout_secs, updated_at)
 select gen_random_uuid(), id, 'queue-' || lpad(n::text, 4, '0'), n %% 5, n %% 50 = 0,
@@ -30,7 +27,7 @@ select gen_random_uuid(), id, 'queue-' || lpad(n::text, 4, '0'), n %% 5, n %% 50
 MAKE_JOBS = f"""
 insert into jobs (id, project_id, queue_id, job_type, payload, status, run_at, created_at, updated_at, completed_at,
                   attempt_count, error_message)
-select {_ID}, queue.project_id, queue.id, 'type-' || job.n %% 20, jsonb_build_object('order', job.n), job.status,
+select {NEW_ID}, queue.project_id, queue.id, 'type-' || job.n %% 20, jsonb_build_object('order', job.n), job.status,
        case when job.status = 'scheduled' then now() + interval '1 day' else job.at end, job.at, job.at,
        case when job.status in ('completed', 'cancelled', 'dead_letter') then job.at + interval '1 second' end,
        case when job.status in ('completed', 'dead_letter') then 1 else 0 end,

@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import psycopg
 
+from scheduler_project.lib.ids import NEW_ID
 from scheduler_project.lib.scratch import Scratch
 
 Say = Callable[[str], None]
@@ -27,16 +28,14 @@ insert into queues (id, project_id, name, priority, is_paused, paused_reason, vi
                     max_concurrency)
 select gen_random_uuid(), id, %s, 0, false, '', 60, now(), %s from projects returning id
 """
-FILL = """
+FILL = f"""
 insert into jobs (id, project_id, queue_id, job_type, payload, status, run_at, batch_id, completed_at)
-select (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '7'
-        || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid,
-       queue.project_id, queue.id, %(job_type)s, '{}', %(status)s::text,
+select {NEW_ID}, queue.project_id, queue.id, %(job_type)s, '{{}}', %(status)s::text,
        clock_timestamp() + %(ahead_s)s * interval '1 second', %(batch)s::uuid,
        case when %(status)s::text = 'completed' then clock_timestamp() end
   from queues as queue, generate_series(1, %(count)s)
  where queue.id = any(%(queues)s)
-"""
+"""  # noqa: S608 - a constant
 PLAIN: dict[str, Any] = {"job_type": "noop", "batch": None, "status": "queued", "ahead_s": 0.0}
 RELEASE = "update queues set is_paused = false where id = any(%s) returning clock_timestamp()"
 IS_LEFT = """

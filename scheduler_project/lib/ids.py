@@ -8,6 +8,11 @@ import time
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+#: In SQL, for whoever fills a table there: to the millisecond, and by chance within it.
+NEW_ID = (
+    "(lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '7'"
+    " || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid"
+)
 LOWEST, HIGHEST = UUID(int=0), UUID(int=(1 << 128) - 1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _lock = threading.Lock()

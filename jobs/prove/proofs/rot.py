@@ -14,13 +14,14 @@ from jobs.prove.stage.stage import Stage
 from jobs.worker.roster import QueueState, Roster
 from queues.models import Queue
 from scheduler_project.lib.figures import Figure
+from scheduler_project.lib.ids import NEW_ID
 
-FILL = """
+FILL = f"""
 insert into jobs (id, project_id, queue_id, job_type, payload, status, run_at, completed_at)
-select gen_random_uuid(), project_id, id, %s, '{}', %s, clock_timestamp() + make_interval(secs => %s),
+select {NEW_ID}, project_id, id, %s, '{{}}', %s, clock_timestamp() + make_interval(secs => %s),
        case when %s = 'completed' then clock_timestamp() end
   from queues, generate_series(1, %s) where id = %s
-"""
+"""  # noqa: S608 - a constant
 READ = "select idx_tup_read from pg_stat_user_indexes where indexrelname = 'jobs_ready'"
 
 
