@@ -134,7 +134,7 @@ def test_a_file_is_short_enough_to_be_read_at_once(path: Path) -> None:
 def text_files() -> list[Path]:
     """What is handed over: source, documents and settings."""
     kinds = {".py", ".sql", ".md", ".toml", ".html", ".css", ".js", ".yml", ".yaml", ".json", ".txt", ".in", ""}
-    skipped = {".git", ".venv", ".tools", "build", "__pycache__", ".embedded-postgres"}
+    skipped = {".git", ".venv", ".venv-peers", ".tools", "build", "__pycache__", ".embedded-postgres"}
     return [
         path
         for path in ROOT.rglob("*")
