@@ -20,6 +20,16 @@ def resolve_letters_of(job_id: UUID, *, by: UUID | None) -> bool:
     )
 
 
+def resolve_letters_of_many(job_ids: Sequence[UUID], *, by: UUID | None) -> set[UUID]:
+    """Mark the open letters of jobs as requeued; the jobs that had one. The caller holds the jobs' rows."""
+    letters = DeadLetter.objects.filter(job_id__in=job_ids, resolved=False).order_by("pk")
+    found = dict(letters.select_for_update(no_key=True, of=("self",)).values_list("pk", "job_id"))
+    DeadLetter.objects.filter(pk__in=found).update(
+        resolved=True, resolved_at=Now(), resolved_by_id=by, resolution_action=DeadLetter.Resolution.REQUEUED
+    )
+    return set(found.values())
+
+
 def discard(letter_id: UUID, *, by: UUID | None) -> None:
     """Decide that the job stays dead.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import transaction
 
-from dlq.services import resolve_letters_of
+from dlq.services import resolve_letters_of, resolve_letters_of_many
 from jobs.events import jobs_changed
 from jobs.hints import WORK, hint
 from jobs.models import Job
@@ -30,6 +31,23 @@ def requeue_job(job_id: UUID, *, by: UUID | None) -> None:
     with transaction.atomic():
         _resolve(job_id, _locked([job_id]).get(job_id), by)
         _requeue([job_id], [])
+
+
+def requeue_jobs(job_ids: Sequence[UUID], *, by: UUID | None) -> list[UUID]:
+    """The same for many at once, in a fixed number of statements; those that were queued again.
+
+    The others have not ended, are not there, were discarded, or their queue was deleted: they stay as they are.
+    """
+    with transaction.atomic():
+        statuses = _locked(job_ids)
+        ended = [id_ for id_, status in statuses.items() if status in TERMINAL]
+        live = Job.objects.filter(pk__in=ended, queue__deleted_at=None).values_list("pk", flat=True)
+        fit = set(live)
+        resolved = resolve_letters_of_many(list(fit), by=by)
+        again = [id_ for id_ in ended if id_ in fit and (id_ in resolved or statuses[id_] != JobStatus.DEAD_LETTER)]
+        if again:
+            _requeue(again, [])
+        return again
 
 
 def requeue_from(job_id: UUID, *, by: UUID | None) -> int:
@@ -58,7 +76,7 @@ def _may_run_again(job_id: UUID, statuses: dict[UUID, str], by: UUID | None) -> 
     return resolve_letters_of(job_id, by=by) or statuses[job_id] != JobStatus.DEAD_LETTER
 
 
-def _locked(job_ids: list[UUID]) -> dict[UUID, str]:
+def _locked(job_ids: Sequence[UUID]) -> dict[UUID, str]:
     rows = Job.objects.select_for_update(no_key=True).filter(pk__in=job_ids).order_by("id")
     return dict(rows.values_list("id", "status"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -11,26 +11,24 @@ from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
-from dlq.models import DeadLetter
 from dlq.services import discard_many
 from jobs.events import OPERATION, tell
 from jobs.lifecycle.cancel import cancel_jobs
-from jobs.lifecycle.requeue import requeue_job
+from jobs.lifecycle.requeue import requeue_jobs
 from jobs.models import Operation
 from jobs.selectors.operations import next_rows, step_size
-from jobs.services.dead_letters import resolve_letter
+from jobs.services.dead_letters import redrive
 from jobs.services.operation_care import leave_of, next_at_of
-from jobs.services.operations import CAREFUL, UNENDED
+from jobs.services.operations import UNENDED
 from scheduler_project.lib import logs
 from scheduler_project.lib.dbthreads import session
-from scheduler_project.lib.errors import DomainError
 from scheduler_project.lib.sql import past_deadlocks
 
 log = logs.get(__name__)
 
 Action = Operation.Action
-#: Rows of one step at most; fewer where each is handled by a verb of its own.
-STEP, STEP_ONE_BY_ONE = 500, 100
+#: Rows of one step at most.
+STEP = 500
 
 
 @dataclass(slots=True)
@@ -42,7 +40,7 @@ class Tally:
     failed: int = 0
     error: str = ""
     #: The jobs that were queued again.
-    job_ids: list[str] = field(default_factory=list)
+    job_ids: list[UUID] = field(default_factory=list)
 
 
 def unended_ids() -> list[UUID]:
@@ -67,8 +65,7 @@ def _step(operation_id: UUID) -> float | None:
         if operation is None:
             return None
         now: datetime = operation.now
-        one_by_one = operation.action in CAREFUL
-        leave = leave_of(operation, now, step_size(operation, STEP_ONE_BY_ONE if one_by_one else STEP))
+        leave = leave_of(operation, now, step_size(operation, STEP))
         if leave.has_passed:
             Operation.objects.filter(pk=operation_id).update(canary_passed_at=now)
         if leave.stopped_because:
@@ -94,7 +91,7 @@ def _take_care(operation: Operation, tally: Tally, now: datetime, *, is_canary: 
         return
     changes: dict[str, object] = {"next_at": next_at_of(operation, now, tally.changed)}
     if operation.canary is not None and is_canary:
-        changes["canary_jobs"] = [*(operation.canary_jobs or ()), *tally.job_ids]
+        changes["canary_jobs"] = [*(operation.canary_jobs or ()), *map(str, tally.job_ids)]
     Operation.objects.filter(pk=operation.pk).update(**changes)
 
 
@@ -118,42 +115,42 @@ def _move(operation: Operation, count: int, tally: Tally, cursor: UUID | None) -
 
 
 def _handled(operation: Operation, ids: Sequence[UUID]) -> Tally:
-    together: dict[str, Callable[[Sequence[UUID]], int]] = {
-        Action.CANCEL: lambda some: len(cancel_jobs(some, reason=operation.reason or "Cancelled by an operation.")),
-        Action.DISCARD: lambda some: discard_many(some, by=operation.created_by_id),
-    }
     tally = Tally()
-    if not ids:
-        return tally
-    many = together.get(operation.action)
-    if many is not None and _try_all(many, ids, tally):
-        return tally
-    for id_ in ids:
-        _try_one(operation, many, id_, tally)
+    if ids and not _try_all(operation, ids, tally):
+        for id_ in ids:
+            _try_one(operation, id_, tally)
+    tally.skipped = len(ids) - tally.changed - tally.failed
     return tally
 
 
-def _try_all(many: Callable[[Sequence[UUID]], int], ids: Sequence[UUID], tally: Tally) -> bool:
-    """All in one statement; False if the database refuses one of them."""
+def _do(operation: Operation, ids: Sequence[UUID]) -> tuple[int, list[UUID]]:
+    """What the operation does, with some rows together; how many it changed, and the jobs that it queued again."""
+    by = operation.created_by_id
+    if operation.action == Action.CANCEL:
+        return len(cancel_jobs(ids, reason=operation.reason or "Cancelled by an operation.")), []
+    if operation.action == Action.DISCARD:
+        return discard_many(ids, by=by), []
+    again = requeue_jobs(ids, by=by) if operation.action == Action.RETRY else redrive(ids, by=by)
+    return len(again), again
+
+
+def _try_all(operation: Operation, ids: Sequence[UUID], tally: Tally) -> bool:
+    """All together; False if the database refuses one of them."""
     try:
         with transaction.atomic():
-            tally.changed = many(ids)
+            tally.changed, tally.job_ids = _do(operation, ids)
     except DatabaseError as error:
         if session() is None:
             raise
         log.warning("operation_step_refused", error=str(error).splitlines()[0])
         return False
-    tally.skipped = len(ids) - tally.changed
     return True
 
 
-def _try_one(operation: Operation, many: Callable[[Sequence[UUID]], int] | None, id_: UUID, tally: Tally) -> None:
+def _try_one(operation: Operation, id_: UUID, tally: Tally) -> None:
     try:
         with transaction.atomic():
-            again = None if many is not None else _queue_again(operation, id_)
-            done = many([id_]) if many is not None else int(again is not None)
-    except DomainError:
-        done, again = 0, None  # somebody else decided meanwhile
+            done, again = _do(operation, [id_])
     except DatabaseError as error:
         if session() is None:
             raise
@@ -162,17 +159,4 @@ def _try_one(operation: Operation, many: Callable[[Sequence[UUID]], int] | None,
         log.error("operation_row_failed", operation_id=str(operation.pk), row_id=str(id_), error=tally.error)
         return
     tally.changed += done
-    tally.skipped += not done
-    if again is not None:
-        tally.job_ids.append(str(again))
-
-
-def _queue_again(operation: Operation, id_: UUID) -> UUID | None:
-    """The job that is queued again, None if there is none any more."""
-    if operation.action == Action.RETRY:
-        requeue_job(id_, by=operation.created_by_id)
-        return id_
-    letter = DeadLetter.objects.select_related("queue").filter(pk=id_).first()
-    if letter is None:
-        return None
-    return resolve_letter(letter, DeadLetter.Resolution.REQUEUED, by=operation.created_by_id)
+    tally.job_ids += again

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from django.db.models.functions import Now
+from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
 from dlq.models import DeadLetter
@@ -13,7 +14,7 @@ from dlq.services import discard
 from jobs.decisions import Failed, Succeeded
 from jobs.lifecycle.cancel import cancel_job
 from jobs.lifecycle.exchange import Handover, Progress, exchange
-from jobs.lifecycle.requeue import requeue_job
+from jobs.lifecycle.requeue import requeue_job, requeue_jobs
 from jobs.models import Job
 from jobs.states import TERMINAL, JobStatus
 from queues.models import Queue
@@ -147,3 +148,34 @@ def test_a_requeued_job_waits_behind_those_queued_before_it(queue: Queue) -> Non
     requeue_job(ended.pk, by=None)
 
     assert [claim_one(queue).job_id for _ in range(2)] == [str(waiting.pk), str(ended.pk)]
+
+
+def test_of_many_those_are_queued_again_that_can_run_again(queue: Queue) -> None:
+    fit = [job_in(status).job for status in sorted(TERMINAL)]
+    unfit = [job_in(status).job for status in sorted(set(JobStatus) - TERMINAL)]
+    discarded, orphan = (job_in("dead_letter").job for _ in range(2))
+    discard(DeadLetter.objects.get(job_id=discarded.pk).pk, by=None)
+    Queue.objects.filter(pk=orphan.queue_id).update(deleted_at=Now())
+    before = {job.pk: reload(job).status for job in [*unfit, discarded, orphan]}
+
+    again = requeue_jobs([job.pk for job in [*fit, *unfit, discarded, orphan]] + [uuid4()], by=None)
+
+    assert set(again) == {job.pk for job in fit}
+    assert {reload(job).status for job in fit} == {"queued"}
+    assert {job_id: Job.objects.get(pk=job_id).status for job_id in before} == before
+    open_letters = DeadLetter.objects.filter(resolved=False).values_list("job_id", flat=True)
+    assert list(open_letters) == [orphan.pk]
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_many_take_no_more_statements_than_one(
+    queue: Queue, count: int, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    jobs = [make_job(queue, max_attempts=1) for _ in range(count)]
+    for _ in range(count):
+        end(claim_one(queue), Failed("boom"))
+
+    with django_assert_max_num_queries(9):
+        assert len(requeue_jobs([job.pk for job in jobs], by=None)) == count
+
+    assert not DeadLetter.objects.filter(resolved=False).exists()
