@@ -19,7 +19,7 @@ from jobs.models import Operation
 from jobs.selectors.operations import next_rows, step_size
 from jobs.services.dead_letters import redrive
 from jobs.services.operation_care import leave_of, next_at_of
-from jobs.services.operations import UNENDED
+from jobs.services.operations import CAREFUL, UNENDED
 from scheduler_project.lib import logs
 from scheduler_project.lib.dbthreads import session
 from scheduler_project.lib.sql import past_deadlocks
@@ -27,8 +27,8 @@ from scheduler_project.lib.sql import past_deadlocks
 log = logs.get(__name__)
 
 Action = Operation.Action
-#: Rows of one step at most.
-STEP = 500
+#: Rows of one step at most; fewer where jobs run again for it: between steps it hears that it is to stop.
+STEP, STEP_WITH_CARE = 500, 100
 
 
 @dataclass(slots=True)
@@ -65,7 +65,8 @@ def _step(operation_id: UUID) -> float | None:
         if operation is None:
             return None
         now: datetime = operation.now
-        leave = leave_of(operation, now, step_size(operation, STEP))
+        most = STEP_WITH_CARE if operation.action in CAREFUL else STEP
+        leave = leave_of(operation, now, step_size(operation, most))
         if leave.has_passed:
             Operation.objects.filter(pk=operation_id).update(canary_passed_at=now)
         if leave.stopped_because:

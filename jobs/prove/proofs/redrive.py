@@ -83,7 +83,7 @@ def _stop_and_kills(stage: Stage, queue: Queue) -> tuple[list[Figure], Process]:
     stage.until_all_ended()
     changed = sum(_changed(one) for one in (first, second, third))
     figures = [
-        at_most("after_the_stop", after_stop, operation_steps.STEP, "letters, of the step under way"),
+        at_most("after_the_stop", after_stop, operation_steps.STEP_WITH_CARE, "letters, of the step under way"),
         all_of("redriven", changed, stage["letters"], "letters"),
         none_of("redriven_twice", changed - stage["letters"], "letters"),
         none_of("started_twice", stage.value(STARTED_TWICE), "jobs"),
