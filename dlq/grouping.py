@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -36,25 +36,16 @@ class Kind(NamedTuple):
         return hashlib.sha256("\x00".join(self).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Group:
-    """Letters that look alike, the newest first."""
+    """Letters that look alike, the newest first; when the oldest and the newest were written."""
 
     kind: Kind
     sample: str
-    ids: list[UUID] = field(default_factory=list)
-    queues: Counter[str] = field(default_factory=Counter)
-    moved: list[float] = field(default_factory=list)
-
-    @property
-    def first_at(self) -> datetime:
-        """When the oldest was written."""
-        return datetime.fromtimestamp(min(self.moved), UTC)
-
-    @property
-    def last_at(self) -> datetime:
-        """When the newest was written."""
-        return datetime.fromtimestamp(max(self.moved), UTC)
+    ids: list[UUID]
+    queues: Counter[str]
+    first_at: datetime
+    last_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +76,16 @@ def group(letters: QuerySet[DeadLetter]) -> Grouped:
 
 
 def _put_together(rows: Iterable[tuple[Any, ...]]) -> list[Group]:
-    groups: dict[Kind, Group] = {}
-    for id_, job_type, reason, queue, error, moved in rows:
-        kind = Kind(job_type, reason, shape_of(error))
-        known = groups.get(kind)
-        if known is None:
-            known = groups[kind] = Group(kind, error)
-        known.ids.append(id_)
-        known.queues[queue] += 1
-        known.moved.append(moved)
-    return sorted(groups.values(), key=lambda one: (-len(one.ids), one.kind))
+    alike: defaultdict[tuple[str, str, str], list[tuple[Any, ...]]] = defaultdict(list)
+    for row in rows:
+        alike[row[1], row[2], shape_of(row[4])].append(row)
+    groups = [_group(Kind(*key), some) for key, some in alike.items()]
+    return sorted(groups, key=lambda one: (-len(one.ids), one.kind))
+
+
+def _group(kind: Kind, rows: list[tuple[Any, ...]]) -> Group:
+    ids, _, _, queues, errors, moved = zip(*rows, strict=True)
+    first, last = min(moved), max(moved)
+    return Group(
+        kind, errors[0], list(ids), Counter(queues), *(datetime.fromtimestamp(at, UTC) for at in (first, last))
+    )

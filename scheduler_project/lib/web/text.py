@@ -22,13 +22,10 @@ def harmless(value: object, most_chars: int = 10_000) -> str:
     return shown[:most_chars] + ELLIPSIS if len(text) > most_chars or len(shown) > most_chars else shown
 
 
+@lru_cache(maxsize=8_192)  # a page that is asked for again, or a region, groups the same errors again
 def shape_of(error: str) -> str:
     """The first line of an error with its numbers, ids and quoted parts masked: equal for equal causes."""
-    return _masked(next((part for part in error.strip().splitlines() if part.strip()), "")[:300])
-
-
-@lru_cache(maxsize=8_192)  # a page that is asked for again, or a region, groups the same errors again
-def _masked(line: str) -> str:
+    line = next((part for part in error.strip().splitlines() if part.strip()), "")[:300]
     line = re.sub(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b0x[0-9a-f]+\b|\b[0-9a-f]{16,}\b", "…", line, flags=re.IGNORECASE)
     line = re.sub(r"'[^']{1,200}'|\"[^\"]{1,200}\"", "'…'", line)
     return unicodedata.normalize("NFC", re.sub(r"\d+(?:\.\d+)?", "#", line))
