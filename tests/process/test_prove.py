@@ -46,7 +46,7 @@ SMALL = {
     "egress": {"open_calls": 2},
     "fairness": {"single": 10},
     "explain": {"states": 60},
-    "redrive": {"letters": 600, "kills": 1, "careful": 40, "paced": 20},
+    "redrive": {"letters": 1_600, "kills": 1, "careful": 40, "paced": 20},
     "tenancy": {"strangers": 2},
     "rot": {"history": 5_000, "future": 1_000},
 }

@@ -64,7 +64,7 @@ def _stop_and_kills(stage: Stage, queue: Queue) -> tuple[list[Figure], Process]:
     stage.say(f"{stage['letters']} dead letters")
     leader = stage.scheduler()
     first = _redrive(queue)
-    stage.until(partial(_has_changed, first, stage["letters"] // 4), 60, "the redrive is on its way", every_s=0.005)
+    stage.until(partial(_has_changed, first, stage["letters"] // 8), 60, "the redrive is on its way", every_s=0.005)
     abort(first.pk)
     at_stop = _changed(first)
     stage.say(f"told to stop after {at_stop}")
@@ -192,6 +192,6 @@ def _without_pace() -> None:
 PROOF = Proof(
     name="redrive",
     run=run,
-    sizes={"letters": Size(1_200, 20_000), "kills": Size(2, 20), "careful": Size(60, 600), "paced": Size(24, 600)},
+    sizes={"letters": Size(3_000, 20_000), "kills": Size(2, 20), "careful": Size(60, 600), "paced": Size(24, 600)},
     breaks={"stop": _without_stop, "canary": _without_canary, "pace": _without_pace},
 )
