@@ -18,19 +18,17 @@ class Handled:
 
     def __init__(self) -> None:
         self.count = 0
-        self._first_at = self._last_at = 0.0
+        self._first_at = 0.0
         self._cpu_s = 0.0
         self._began: dict[int, float] = {}
 
     def one(self, number: int = -1) -> None:
         """A handler has begun; with a number, somebody waits for exactly this one."""
-        now = time.time()
         if not self.count:
-            self._first_at, self._cpu_s = now, time.process_time()
-        self._last_at = now
+            self._first_at, self._cpu_s = time.time(), time.process_time()
         self.count += 1
         if number >= 0:
-            self._began[number] = now
+            self._began[number] = time.time()
 
     def tell_at_the_end(self) -> None:
         """From now on SIGTERM ends the process."""
@@ -40,7 +38,6 @@ class Handled:
         told = {
             "count": self.count,
             "first_at": self._first_at,
-            "last_at": self._last_at,
             "cpu_s": time.process_time() - self._cpu_s if self.count else 0.0,
             "began": self._began,
         }
